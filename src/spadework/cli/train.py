@@ -1,0 +1,156 @@
+"""``spadework train``: run self-play from a config, into a run directory that can be read, resumed and replayed."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from spadework import build
+from spadework.cli.progress import Progress
+from spadework.cli.summary import print_summary
+from spadework.config import RunConfig, dump_config, load_config
+from spadework.errors import ConfigError, RunError
+from spadework.runs.store import RunStore
+from spadework.selfplay.loop import SelfPlay
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("config", nargs="?", help="a TOML file, or the name of a shipped config (default: laptop)")
+    parser.add_argument("--run", type=Path, metavar="DIR", help="run directory (default: runs/CONFIG-DATE)")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --run")
+    parser.add_argument("--change-config", action="store_true", help="with --resume: take changed settings over")
+    parser.add_argument("--dry-run", action="store_true", help="print the resolved config and stop")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    if args.resume and args.run is None:
+        raise ConfigError("--resume needs --run DIR: the run to go on with")
+    saved = args.resume and args.config is None and not args.set
+    given = None if saved else load_config(args.config or "laptop", args.set)
+    if args.dry_run:
+        return _dry_run(given or _saved_config(args.run))
+    run_dir = args.run or Path("runs") / f"{Path(args.config or 'laptop').stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    console = Console()
+    if args.resume:
+        store = RunStore.resume(run_dir)
+        config = _resumed_config(store, given, args.change_config)
+    else:
+        assert given is not None
+        store, config = RunStore.create(run_dir, given), given
+    try:
+        return _train(config, store, console)
+    finally:
+        store.close()
+
+
+def _saved_config(run_dir: Path) -> RunConfig:
+    store = RunStore.read(run_dir)
+    try:
+        return store.config
+    finally:
+        store.close()
+
+
+def _dry_run(config: RunConfig) -> int:
+    print(json.dumps(dump_config(config), indent=2))
+    corpus = build.build_corpus(config)
+    if corpus is not None:
+        broken = f", {corpus.broken} broken lines left out" if corpus.broken else ""
+        print(f"corpus: {len(corpus)} documents in {corpus.path}{broken}")
+    return 0
+
+
+def _train(config: RunConfig, store: RunStore, console: Console) -> int:
+    for line in store.notes:
+        console.print(line)
+    console.print(f"run: {store.path}", highlight=False, soft_wrap=True)
+    with Progress(console, config.run.cycles) as progress:
+        stopped = asyncio.run(_until_stopped(_run(config, store, progress)))
+    if stopped:
+        again = f"spadework train --resume --run '{store.path}'"
+        console.print(f"stopped; go on with: {again}", soft_wrap=True, markup=False, highlight=False)
+        return 130
+    print_summary(store, console)
+    console.print(f"run: {store.path}", highlight=False, soft_wrap=True)
+    return 0
+
+
+async def _run(config: RunConfig, store: RunStore, progress: Progress) -> None:
+    corpus = build.build_corpus(config)
+    if corpus is not None and corpus.broken:
+        progress.note(f"corpus: {corpus.broken} broken lines of {corpus.path} left out")
+    sandbox = build.build_sandbox(config)
+    try:
+        engine = await build.build_warm_engine(config, sandbox, progress.note)
+        stages = build.build_stages(config, sandbox, corpus)
+        checkpoint = store.last_checkpoint()
+        sinks = build.build_sinks(store.path, checkpoint.cycle + 1 if checkpoint else 0)
+        try:
+            await SelfPlay(config, stages, progress).run(engine.policy, engine.trainer, store, sinks)
+        finally:
+            for sink in sinks:
+                sink.close()
+            await engine.policy.close()
+    finally:
+        await sandbox.close()
+
+
+async def _until_stopped(work: Coroutine[Any, Any, None]) -> bool:
+    """Run until done or until Ctrl-C, which waits for a write in flight; returns whether it was stopped."""
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return True
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
+    return False
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _resumed_config(store: RunStore, given: RunConfig | None, change: bool) -> RunConfig:
+    """The config to go on with; a changed one is shown, and refused unless asked for (faults.md, 24)."""
+    saved = store.config
+    if given is None or given == saved:
+        return saved
+    changes = "\n".join(f"  {line}" for line in config_changes(saved, given))
+    if not change:
+        store.close()
+        raise RunError(
+            f"{store.path} was started with other settings:\n{changes}\nAdd --change-config to take them over."
+        )
+    print(f"settings changed:\n{changes}")
+    store.replace_config(given)
+    return given
+
+
+def config_changes(old: RunConfig, new: RunConfig) -> list[str]:
+    """``section.key: old -> new`` for every setting that differs."""
+    lines = []
+    before, after = dump_config(old), dump_config(new)
+    for section, values in after.items():
+        pairs = values.items() if isinstance(values, dict) else [("", values)]
+        for key, value in pairs:
+            was = before[section][key] if key else before[section]
+            if was != value:
+                lines.append(f"{section}{'.' if key else ''}{key}: {was!r} -> {value!r}")
+    return lines

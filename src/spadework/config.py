@@ -1,0 +1,425 @@
+"""The configuration: one frozen section a stage; an unknown key fails and is told the nearest valid one.
+
+Defaults are the paper's games run (Table 5 and sections 3 to 5) unless the field says otherwise.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from spadework.errors import ConfigError
+from spadework.resources import shipped
+from spadework.types import Domain
+
+GAME_SKILLS = (
+    "Mathematical Reasoning",
+    "Logical Deduction",
+    "Spatial Reasoning",
+    "Pattern Recognition",
+    "Optimization",
+    "Causal Inference",
+)
+TOOL_SKILLS = (
+    "API Orchestration",
+    "Data Retrieval",
+    "State Modification",
+    "Error Recovery",
+    "Tool Selection",
+    "Multi-Step Workflows",
+)
+
+
+class Section(BaseModel):
+    """Base of all sections."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
+
+
+class RunSection(Section):
+    """The run as a whole."""
+
+    seed: int = 0
+    """Every draw of the run comes from it."""
+    cycles: int = Field(400, ge=1)
+    """T of the paper."""
+    deterministic: bool = False
+    """Admit requests in key order with fixed batch shapes, so that an interrupted run equals an unbroken one."""
+    checkpoint_every: int = Field(1, ge=1)
+    """Cycles between checkpoints; a killed run loses what came after the last one."""
+    keep_checkpoints: int = Field(2, ge=1)
+    """Older ones are deleted."""
+    max_fault_share: float = Field(0.5, gt=0, le=1)
+    """The run stops loudly when a larger share of a cycle's episodes fails by the sandbox or the endpoint."""
+
+
+class ModelSection(Section):
+    """Which model, and how it is held."""
+
+    name: str = "smollm2-135m"
+    """``scripted``, ``smollm2-135m``, ``tiny-random``, a Hugging Face name or a folder."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the sampling copy; training keeps fp32 master weights."""
+    threads: int | None = None
+    """Torch threads; all cores when unset."""
+    slots: int = Field(32, ge=1)
+    """Replies sampled at once."""
+    lora_rank: int = Field(0, ge=0)
+    """0 trains all weights."""
+    max_length: int = Field(32_768, ge=64)
+    """Tokens of one conversation (method section 6)."""
+    micro_batch_tokens: int = Field(4_096, ge=64)
+    """Padded tokens of one forward pass in training."""
+
+
+class CorpusSection(Section):
+    """The grounding documents."""
+
+    path: str | None = None
+    """A JSONL file, ``examples`` for the bundled one, or unset for none (the no-corpus ablation)."""
+    max_words: int = Field(6_000, ge=1)
+    """Words kept of a document: 6,000 for games, 4,000 for tool use."""
+    max_tokens: int | None = None
+    """A token budget for a document instead of a word count."""
+
+
+class MemorySection(Section):
+    """Past environments shown to the designer."""
+
+    enabled: bool = True
+    size: int = Field(200, ge=1)
+    """Oldest out beyond it."""
+    positive: int = Field(2, ge=0)
+    """Good examples a prompt."""
+    negative: int = Field(1, ge=0)
+    """Examples named as too easy or too hard."""
+    max_tokens: int = Field(8_000, ge=0)
+    """Whole programs are shown; those beyond this budget are left out."""
+
+
+class DesignerSection(Section):
+    """Who writes environments, how many and how often."""
+
+    environments: int = Field(24, ge=0)
+    """E of the paper; 0 plays a fixed pool only."""
+    every: int = Field(4, ge=1)
+    """k: cycles between designs; 4 for games, 8 for tool use."""
+    attempts: int = Field(5, ge=1)
+    """Tries a slot, each with a fresh document."""
+    skills: tuple[str, ...] = GAME_SKILLS
+    active_skills: int = Field(3, ge=1)
+    """Skills in use at a design cycle; the window moves on by as many at each."""
+    skeleton: bool = False
+    """For small models: short examples in the prompt, and the head of the program is given."""
+    max_tokens: int = Field(16_384, ge=16)
+    temperature: float = Field(0.6, ge=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    top_k: int = Field(0, ge=0)
+    grammar: bool = False
+    """Bind a skeleton design to a grammar of small programs (needs llguidance)."""
+    train: bool = True
+    """Whether designs become training rows."""
+    train_rejected: bool = False
+    """Whether rejected designs do too, with the raw reward below. Small models need it to learn to write valid ones."""
+    rejected_reward: float = -0.5
+
+
+class HintSection(Section):
+    """The hint that the designer writes from its own program (method section 5)."""
+
+    max_words: int = Field(100, ge=1)
+    max_tokens: int = Field(256, ge=8)
+    temperature: float = Field(0.3, ge=0)
+    attempts: int = Field(3, ge=1)
+    """A leaking or empty hint is written again; after the last try the environment is rejected."""
+
+
+class ValidationSection(Section):
+    """What a program must survive (method section 4)."""
+
+    reward_bound: float = Field(1.0, gt=0)
+    """Rewards lie in [-bound, bound]; the paper's code allows 10."""
+    seeds: int = Field(6, ge=2)
+    """Seeds that it is reset with."""
+    panel: bool = True
+    """Whether oracle, no-op, random and copying players are tried."""
+    refuse_copies: bool = True
+    """Reject a program that has the structure and numbers of one in the pool, memory, or the examples."""
+
+
+class SandboxSection(Section):
+    """Where programs run."""
+
+    type: Literal["process", "forkserver"] = "process"
+    cpu_seconds: float = Field(2.0, gt=0)
+    load_seconds: float = Field(5.0, gt=0)
+    wall_seconds: float = Field(20.0, gt=0)
+    memory_mb: int = Field(256, ge=32)
+
+
+class PoolSection(Section):
+    """The environments in play."""
+
+    seed_examples: bool = False
+    """Whether bundled examples stand in for memory and fill empty slots: a small model then has something to play."""
+    anchors: tuple[str, ...] = ()
+    """Bundled examples that stay in play all through the run, beside the designed ones: a fixed yardstick."""
+
+
+class FewShot(Section):
+    """One exchange shown before the first observation."""
+
+    observation: str
+    reply: str
+
+
+class PlaySection(Section):
+    """The agent's episodes."""
+
+    episodes: int = Field(16, ge=1)
+    """G: unhinted episodes an environment and cycle."""
+    hinted_episodes: int | None = None
+    """Hinted ones when an environment enters the pool; as many as unhinted when unset."""
+    max_turns: int = Field(25, ge=1)
+    max_tokens: int = Field(8_192, ge=1)
+    """New tokens a turn."""
+    max_episode_tokens: int = Field(32_768, ge=16)
+    temperature: float = Field(0.6, ge=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    """The authors' recipes use 0.95 with top-k 20, which biases the importance ratio."""
+    top_k: int = Field(0, ge=0)
+    system: str | None = None
+    """Replaces the agent's system prompt."""
+    few_shots: tuple[FewShot, ...] = ()
+    """Exchanges shown first; models under a billion parameters score 0 without."""
+    concurrency: int = Field(256, ge=1)
+    """Episodes at once; without limit in a deterministic run."""
+
+
+class AgentSection(Section):
+    """How the agent's episodes become training rows (method section 6)."""
+
+    train_hinted: bool = False
+    """Whether hinted episodes train too, each arm its own group."""
+    return_type: Literal["last", "sum", "discounted"] = "last"
+    """``last``: the last step's reward if terminated, else 0, clipped to [-1, 1]."""
+    discount: float = Field(1.0, gt=0, le=1)
+    mask_truncated: bool = False
+    """Whether truncated episodes are left out of training."""
+
+
+class RewardSection(Section):
+    """What the designer is paid (method section 7)."""
+
+    type: Literal["regret", "blend", "plateau", "learning_potential", "micro_lp", "variance"] = "blend"
+    delay: int | None = None
+    """Cycles until a design is scored; ``designer.every`` when unset."""
+    plateau_low: float = Field(0.4, ge=0, le=1)
+    plateau_high: float = Field(0.6, ge=0, le=1)
+    plateau_slope: float = Field(0.25, gt=0)
+    blend_plateau: float = Field(0.6, ge=0, le=1)
+    """Weight of the plateau in ``blend``; the rest is regret's."""
+    regret_scale: float = Field(0.15, gt=0)
+    """Regret that earns full marks in ``blend``."""
+    gamma_fast: float = Field(0.98, ge=0, lt=1)
+    gamma_slow: float = Field(0.85, ge=0, lt=1)
+    micro_lp: Literal["slope", "halves"] = "slope"
+    timeout: float = -0.5
+    """Raw reward of an environment whose step hung."""
+    role_scaling: bool = True
+    """Scale by min(50, agent rows / designer rows x k)."""
+    max_role_scale: float = Field(50.0, gt=0)
+
+
+class UpdateSection(Section):
+    """The optimiser and the loss (method section 8)."""
+
+    lr: float = Field(1e-6, gt=0)
+    clip_low: float = Field(0.2, gt=0)
+    clip_high: float = Field(0.28, gt=0)
+    importance_cap: float = Field(2.0, gt=0)
+    kl_coef: float = Field(0.0, ge=0)
+    grad_clip: float = Field(1.0, gt=0)
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.98, ge=0, lt=1)
+    weight_decay: float = Field(0.1, ge=0)
+    minibatches: int = Field(1, ge=1)
+    """Optimiser steps a batch."""
+
+
+class WarmupSection(Section):
+    """Supervised fine-tuning on the bundled examples, for small models; cached by content."""
+
+    enabled: bool = False
+    epochs: int = Field(4, ge=1)
+    lr: float = Field(1e-4, gt=0)
+    batch: int = Field(8, ge=1)
+    transcripts: int = Field(4, ge=0)
+    """Winning transcripts an example."""
+    levels: tuple[str, ...] = ("trivial", "easy", "medium")
+    """Examples used, by level."""
+
+
+class RunConfig(Section):
+    """A whole run."""
+
+    domain: Domain = "games"
+    run: RunSection = RunSection()
+    model: ModelSection = ModelSection()
+    corpus: CorpusSection = CorpusSection()
+    memory: MemorySection = MemorySection()
+    designer: DesignerSection = DesignerSection()
+    hint: HintSection = HintSection()
+    validation: ValidationSection = ValidationSection()
+    sandbox: SandboxSection = SandboxSection()
+    pool: PoolSection = PoolSection()
+    play: PlaySection = PlaySection()
+    agent: AgentSection = AgentSection()
+    reward: RewardSection = RewardSection()
+    update: UpdateSection = UpdateSection()
+    warmup: WarmupSection = WarmupSection()
+
+    @model_validator(mode="after")
+    def _check(self) -> RunConfig:
+        if self.reward.plateau_low > self.reward.plateau_high:
+            raise ValueError("reward.plateau_low is above reward.plateau_high")
+        if not self.designer.environments and not self.pool.anchors:
+            raise ValueError("nothing to play: designer.environments is 0 and pool.anchors is empty")
+        if self.designer.active_skills > len(self.designer.skills):
+            raise ValueError(
+                f"designer.active_skills is {self.designer.active_skills}, but there are "
+                f"{len(self.designer.skills)} skills"
+            )
+        return self
+
+    @property
+    def delay(self) -> int:
+        """Cycles between a design and its reward."""
+        return self.designer.every if self.reward.delay is None else self.reward.delay
+
+    @property
+    def hinted_episodes(self) -> int:
+        """Hinted episodes of an environment that enters the pool."""
+        return self.play.episodes if self.play.hinted_episodes is None else self.play.hinted_episodes
+
+
+def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
+    """Read a TOML file, or a shipped config by its name, and apply ``section.key=value`` overrides.
+
+    A file may begin with ``extends = "other.toml"`` (relative to itself). Raises ``ConfigError``.
+    """
+    path = find_config(name)
+    data = _read(path, ())
+    for override in overrides:
+        _apply(data, override)
+    return parse_config(data, str(path))
+
+
+def parse_config(data: Mapping[str, Any], where: str) -> RunConfig:
+    """Build the config from plain data; ``where`` names its origin in errors."""
+    try:
+        return RunConfig.model_validate(_tuples(data))
+    except ValidationError as error:
+        raise ConfigError(_explain(error, where)) from None
+
+
+def dump_config(config: RunConfig) -> dict[str, Any]:
+    """The resolved config as plain data that JSON and ``parse_config`` take."""
+    return config.model_dump(mode="json")
+
+
+def find_config(name: str) -> Path:
+    """The file itself, or the shipped config of that name (``laptop`` or ``laptop.toml``)."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    folder = shipped("configs")
+    for candidate in (folder / name, folder / f"{name}.toml"):
+        if candidate.is_file():
+            return candidate
+    known = sorted(str(p.relative_to(folder).with_suffix("")) for p in folder.rglob("*.toml"))
+    raise ConfigError(f"{name}: no such config file, and no shipped config of that name ({', '.join(known)})")
+
+
+def _read(path: Path, chain: tuple[Path, ...]) -> dict[str, Any]:
+    if path.resolve() in chain:
+        raise ConfigError(f"{path}: extends itself")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{chain[-1]}: extends {path}, which does not exist") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    if "extends" in data:
+        base = _read(path.parent / str(data.pop("extends")), (*chain, path.resolve()))
+        data = _merge(base, data)
+    return data
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _apply(data: dict[str, Any], override: str) -> None:
+    key, sign, text = override.partition("=")
+    if not sign or not key.strip():
+        raise ConfigError(f"--set {override}: write it as section.key=value")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    *sections, last = key.strip().split(".")
+    for section in sections:
+        data = data.setdefault(section, {})
+        if not isinstance(data, dict):
+            raise ConfigError(f"--set {override}: {section} is not a section")
+    data[last] = value
+
+
+def _tuples(value: Any) -> Any:
+    """TOML and JSON have arrays where the config has tuples; strict mode tells them apart."""
+    if isinstance(value, Mapping):
+        return {key: _tuples(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(_tuples(item) for item in value)
+    return value
+
+
+def _explain(error: ValidationError, where: str) -> str:
+    lines = []
+    for problem in error.errors():
+        key = ".".join(str(part) for part in problem["loc"])
+        message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            near = _nearest(problem["loc"])
+            message = f"no such key{near}"
+        lines.append(f"{where}: {key}: {message}" if key else f"{where}: {message}")
+    return "\n".join(lines)
+
+
+def _nearest(loc: tuple[int | str, ...]) -> str:
+    """The valid key that a misspelt one most likely meant, or all keys of its section."""
+    names: dict[str, str] = {}
+    for section, info in RunConfig.model_fields.items():
+        names[section] = section
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
+            names |= {f"{section}.{key}": key for key in info.annotation.model_fields}
+    full = ".".join(str(part) for part in loc)
+    close = difflib.get_close_matches(full, names, n=1, cutoff=0.6) or [
+        path for path, key in names.items() if key == str(loc[-1])
+    ]
+    return f"; the nearest valid key is {close[0]}" if close else f"; valid here: {', '.join(_siblings(loc, names))}"
+
+
+def _siblings(loc: tuple[int | str, ...], names: Mapping[str, str]) -> list[str]:
+    prefix = f"{loc[0]}." if len(loc) > 1 else ""
+    return [path for path in names if path.startswith(prefix) and (prefix or "." not in path)]

@@ -1,0 +1,1 @@
+"""What an environment is, and where it runs."""

@@ -1,0 +1,69 @@
+"""The regular look at every instance: idle ones that still burn CPU, and the memory of all together."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spadework.envs.forkserver.inside import wire
+from spadework.envs.forkserver.instance import POOL_MEMORY, Instance
+from spadework.errors import ProgramError, SandboxError
+
+if TYPE_CHECKING:
+    from spadework.envs.forkserver.client import ForkServer
+
+PERIOD = 0.5
+"""Seconds between looks."""
+IDLE_CPU = 0.1
+"""CPU seconds that an instance may burn between looks while nobody asked it anything."""
+MEMORY_EVERY = 4
+PAGE = resource.getpagesize()
+
+
+async def watch(sandbox: ForkServer, memory: int) -> None:
+    """Look for ever; cancel to stop."""
+    seen: dict[Instance, tuple[int, float]] = {}
+    rounds = 0
+    while True:
+        await asyncio.sleep(PERIOD)
+        live = sandbox.live()
+        seen = check_idle(live, seen)
+        rounds += 1
+        if rounds % MEMORY_EVERY == 0:
+            check_memory(live, memory)
+
+
+def check_idle(live: list[Instance], seen: dict[Instance, tuple[int, float]]) -> dict[Instance, tuple[int, float]]:
+    """Kill instances that ran on after their reply. ``seen``: what the last look gave."""
+    now: dict[Instance, tuple[int, float]] = {}
+    for instance in live:
+        if instance.busy or not instance.pid:
+            continue
+        calls, cpu = instance.calls + instance.forks, instance.cpu()
+        before = seen.get(instance)
+        now[instance] = calls, cpu
+        if before is not None and before[0] == calls and cpu - before[1] > IDLE_CPU:
+            burnt = f"{cpu - before[1]:.2f} CPU seconds"
+            instance.fail(ProgramError(wire.HANG, f"ran on after its reply: {burnt} while nobody asked it anything"))
+    return now
+
+
+def check_memory(live: list[Instance], most: int) -> None:
+    """Kill the largest instance if all together hold more than ``most`` bytes to themselves."""
+    sizes = {instance: private_bytes(instance.pid) for instance in live if instance.pid}
+    total = sum(sizes.values())
+    if total > most:
+        largest = max(sizes, key=lambda instance: sizes[instance])
+        held = f"the pool held {total >> 20} MiB of {most >> 20}"
+        largest.fail(SandboxError(POOL_MEMORY, f"{held}; this instance was the largest, {sizes[largest] >> 20} MiB"))
+
+
+def private_bytes(pid: int) -> int:
+    """Resident memory that no file backs; 0 when the process is gone. Pages shared with the zygote count."""
+    try:
+        fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return 0
+    return (int(fields[1]) - int(fields[2])) * PAGE

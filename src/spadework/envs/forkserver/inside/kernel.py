@@ -1,0 +1,70 @@
+"""What a process asks of the kernel to confine itself, besides seccomp, Landlock and namespaces."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import resource
+import signal
+
+PDEATHSIG, DUMPABLE, BOUNDING_DROP, NO_NEW_PRIVS, WRITE_OR_EXECUTE = 1, 4, 24, 38, 65
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+
+
+def prctl(option: int, value: int, more: int = 0, *, needed: bool = False) -> bool:
+    """Set a process attribute; whether the kernel took it. Raises ``OSError`` if it is ``needed`` and did not."""
+    if LIBC.prctl(option, value, more, 0, 0) == 0:
+        return True
+    if needed:
+        raise failure(f"prctl {option}")
+    return False
+
+
+def failure(what: str) -> OSError:
+    """The error of the last system call."""
+    number = ctypes.get_errno()
+    return OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def address_space() -> int:
+    """Bytes of this process's address space."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def take_sockets(sockets: list[int], null: int) -> None:
+    """Descriptors 0 to 2 become /dev/null, ``sockets`` follow from 3 on, and no other stays open.
+
+    /dev/null comes first, since its own descriptor may be one of those; the sockets are moved out of the way first.
+    """
+    for standard in range(3):
+        os.dup2(null, standard)
+    high = [fcntl.fcntl(socket, fcntl.F_DUPFD, 64) for socket in sockets]
+    for target, socket in enumerate(high, 3):
+        os.dup2(socket, target)
+    os.closerange(3 + len(sockets), 1 << 16)
+
+
+def give_up_rights() -> None:
+    """Die with the parent; be opaque to others; gain no privilege; map no memory both writable and executable."""
+    prctl(PDEATHSIG, signal.SIGKILL)
+    prctl(DUMPABLE, 0)
+    prctl(NO_NEW_PRIVS, 1, needed=True)
+    prctl(WRITE_OR_EXECUTE, 1)
+
+
+def limit(memory: int, cpu_seconds: int, descriptors: int) -> None:
+    """Hard limits; ``memory`` is in bytes of address space. CPU is judged by the host, this is the net below."""
+    for what, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, descriptors),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_SIGPENDING, 16),
+    ):
+        resource.setrlimit(what, (most, most))

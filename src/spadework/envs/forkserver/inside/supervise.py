@@ -1,0 +1,129 @@
+"""The zygote's side of templates: it hands them sockets, allows each fork, and checks what they say of it.
+
+A template runs untrusted code, so it may lie, stall, or try to fork on its own. Forks that were not asked for are
+refused by the kernel on our word. One that was allowed must be accounted for at once, by a process of the template's
+own process group; else the whole group dies, which is that one program's plays and nobody else's.
+"""
+
+from __future__ import annotations
+
+import array
+import errno
+import fcntl
+import os
+import signal
+import socket
+import struct
+import time
+from collections import deque
+
+from .template import FORK_FLAGS, PID
+
+RECEIVE, SEND = 0xC0502100, 0xC0182101
+NOTICE = struct.Struct("=QIIiIQ6Q")
+"""seccomp_notif: id, pid, flags, call number, architecture, instruction pointer, arguments."""
+ANSWER = struct.Struct("=QqiI")
+CONTINUE = 1
+PATIENCE = 2.0
+"""Seconds in which a template must have forked."""
+
+
+class Supervised:
+    """One template child."""
+
+    def __init__(self, pid: int, control: socket.socket) -> None:
+        self.pid = pid
+        self.control = control
+        self.listener = -1
+        self.waiting: deque[tuple[int, int]] = deque()
+        """Plays to come: instance id, socket."""
+        self.current = -1
+        """The instance that is being forked, or -1."""
+        self.allowed = False
+        self.asked_at = 0.0
+
+    def descriptors(self) -> list[int]:
+        """What to poll."""
+        return [self.control.fileno(), *([self.listener] if self.listener >= 0 else [])]
+
+    def request(self, instance: int, sock: int) -> None:
+        """Have a play forked as soon as the template is free."""
+        self.waiting.append((instance, sock))
+        self._next()
+
+    def _next(self) -> None:
+        if self.current >= 0 or not self.waiting or self.listener < 0:
+            return
+        self.current, sock = self.waiting.popleft()
+        self.allowed, self.asked_at = True, time.monotonic()
+        rights = array.array("i", [sock])
+        try:
+            self.control.sendmsg([b"fork"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        except OSError:
+            pass  # it is dying: reaping it or the deadline tells
+        finally:
+            os.close(sock)
+
+    def overdue(self) -> bool:
+        """Whether an allowed fork is not accounted for."""
+        return self.current >= 0 and time.monotonic() - self.asked_at > PATIENCE
+
+    def heard(self, known: set[int], strangers: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
+        """Read the control line. Gives an instance and the process id that is truly its own, if one was born.
+
+        Raises ``ValueError`` when the template lied.
+        """
+        data, ancillary, _, _ = self.control.recvmsg(64, socket.CMSG_SPACE(4))
+        if self.listener < 0 and ancillary:
+            (self.listener,) = array.array("i", ancillary[0][2])
+            self._next()
+            return None
+        if self.current < 0 or len(data) != PID.size:
+            raise ValueError("spoke out of turn")
+        (pid,) = PID.unpack(data)
+        if pid in known or not self._owns(pid, strangers):
+            raise ValueError(f"claimed process {pid}")
+        born, self.current = (self.current, pid), -1
+        self._next()
+        return born
+
+    def _owns(self, pid: int, strangers: dict[int, tuple[int, int]]) -> bool:
+        try:
+            group = strangers[pid][0] if pid in strangers else os.getpgid(pid)
+            return pid > 0 and group == self.pid
+        except OSError:
+            return False
+
+    def judge(self) -> None:
+        """Answer one attempt to fork: allowed once for each request, refused otherwise."""
+        notice = bytearray(NOTICE.size)
+        try:
+            fcntl.ioctl(self.listener, RECEIVE, notice)
+        except OSError:
+            return  # whoever asked is dead
+        identity, pid, _, _, _, _, flags, *_ = NOTICE.unpack(notice)
+        yes = self.allowed and pid == self.pid and flags == FORK_FLAGS
+        answer = ANSWER.pack(identity, 0, 0, CONTINUE) if yes else ANSWER.pack(identity, 0, -errno.EPERM, 0)
+        if yes:
+            self.allowed = False
+        try:
+            fcntl.ioctl(self.listener, SEND, answer)
+        except OSError:
+            return
+
+    def kill_all(self) -> None:
+        """The template and everything that it has forked."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def close(self) -> None:
+        """Let go of every descriptor."""
+        for _, sock in self.waiting:
+            os.close(sock)
+        self.waiting.clear()
+        self.control.close()
+        if self.listener >= 0:
+            os.close(self.listener)
+            self.listener = -1

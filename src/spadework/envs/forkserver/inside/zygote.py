@@ -1,0 +1,274 @@
+"""The fork server: warm, confined, single-threaded. Forks a child for each socket that the host sends.
+
+Control messages are JSON over SOCK_SEQPACKET with descriptors attached, so it never sees a program or an action.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from typing import Any, NoReturn
+
+from . import kernel, layers, wire
+from .fresh import LIFETIME_CPU
+from .runner import Runner, serve
+from .supervise import Supervised
+from .template import DESCRIPTORS, Template
+from .warm import warm
+
+MOST_DESCRIPTORS = 64
+TICK_MS = 500
+
+
+class Zygote:
+    """Serves ``spawn``, ``fork`` and ``kill``; tells of births and exits."""
+
+    def __init__(self, control: socket.socket, config: dict[str, Any]) -> None:
+        self.control = control
+        self.bases: list[str] = config["bases"]
+        self.null = os.open("/dev/null", os.O_RDWR)
+        self.prelude = warm(config)
+        self.base = kernel.address_space()
+        self.layers = layers.confine(set(config["without"]))
+        self.filter = layers.filter_of(self.layers, ask_to_fork=False)
+        self.asking_filter = layers.filter_of(self.layers, ask_to_fork=True)
+        self.pids: dict[int, int] = {}
+        """Process id to instance id, of children that live."""
+        self.instances: dict[int, int] = {}
+        self.templates: dict[int, Supervised] = {}
+        self.reasons: dict[int, str] = {}
+        self.strangers: dict[int, tuple[int, int]] = {}
+        """Process id to group and status, of plays that died before their template told of them."""
+        self.poll = select.poll()
+        self.owners: dict[int, int] = {}
+        """Descriptor to the template that it belongs to."""
+
+    def run(self) -> NoReturn:
+        """Serve until the host is gone, then take all children along."""
+        signals, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        self.poll.register(self.control, select.POLLIN)
+        self.poll.register(signals, select.POLLIN)
+        kernel.prctl(kernel.DUMPABLE, 0)
+        gc.collect()
+        gc.disable()
+        gc.freeze()
+        self.tell({"ready": self.layers, "base": self.base, "pid": os.getpid()})
+        while True:
+            for descriptor, _ in self.poll.poll(TICK_MS if self.templates else None):
+                if descriptor == signals:
+                    os.read(signals, 4096)
+                    self.reap()
+                elif descriptor == self.control.fileno():
+                    self.obey()
+                elif descriptor in self.owners:
+                    self.attend(self.owners[descriptor], descriptor)
+            for instance, template in list(self.templates.items()):
+                if template.overdue():
+                    self.punish(instance, "did not fork when asked to")
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """To the host."""
+        self.control.send(json.dumps(message).encode())
+
+    def obey(self) -> None:
+        """One message of the host."""
+        data, ancillary, _, _ = self.control.recvmsg(1 << 16, socket.CMSG_SPACE(4 * MOST_DESCRIPTORS))
+        if not data:
+            self.end()
+        sockets = array.array("i")
+        for level, kind, content in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                sockets.frombytes(content[: len(content) - len(content) % sockets.itemsize])
+        message = json.loads(data)
+        if message["do"] == "kill":
+            for instance in message["ids"]:
+                self.kill(instance)
+        for instance, sock in zip(message["ids"], sockets, strict=False):
+            if message["do"] == "fork":
+                self.fork(message["template"], instance, sock)
+            else:
+                self.spawn(instance, sock, message)
+
+    def spawn(self, instance: int, sock: int, message: dict[str, Any]) -> None:
+        """Fork a child that has loaded nothing yet."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if message["template"] else (None, None)
+        pid = os.fork()
+        if pid == 0:
+            self.become_child(sock, theirs, message["memory"])
+        os.close(sock)
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)  # the child does so too: whoever comes first
+        self.bear(instance, pid)
+        if ours is not None and theirs is not None:
+            theirs.close()
+            self.templates[instance] = Supervised(pid, ours)
+            self.watch(instance)
+
+    def become_child(self, sock: int, control: socket.socket | None, memory: int) -> NoReturn:
+        """Confine ourselves and serve. Never returns."""
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setpgid(0, 0)
+            template = self.confine_child(sock, control, memory)
+            gc.enable()
+            os.write(wire.SOCKET, wire.HELLO)
+        except BaseException:  # noqa: BLE001 - the host is told, whatever it was
+            os.write(sock, traceback.format_exc().encode()[-4000:])
+            os._exit(1)
+        runner = Runner(self.prelude, self.bases)
+        if template is None:
+            serve(runner)
+        serve(runner, template.wait)
+
+    def confine_child(self, sock: int, control: socket.socket | None, memory: int) -> Template | None:
+        """Descriptors, rights, limits, filter: in this order, since the filter forbids the rest."""
+        if control is None:
+            kernel.take_sockets([sock], self.null)
+            descriptors = wire.SOCKET + 1
+        else:
+            kernel.take_sockets([sock, control.detach()], self.null)
+            descriptors = DESCRIPTORS
+        kernel.give_up_rights()
+        kernel.limit(self.base + memory, LIFETIME_CPU, descriptors)
+        template = None if control is None else Template()
+        filter_ = self.filter if control is None else self.asking_filter
+        listener = -1 if filter_ is None else filter_.install()
+        if template is not None:
+            template.hand_over(listener)
+        return template
+
+    def fork(self, template: int, instance: int, sock: int) -> None:
+        """Have a template fork a play."""
+        if template in self.templates:
+            self.templates[template].request(instance, sock)
+        else:
+            os.close(sock)
+            self.tell({"exits": [[instance, -signal.SIGKILL, "its template is gone"]]})
+
+    def attend(self, instance: int, descriptor: int) -> None:
+        """A template spoke, or something under its filter tries to fork."""
+        template = self.templates[instance]
+        if descriptor == template.listener:
+            template.judge()
+            return
+        try:
+            born = template.heard(set(self.pids), self.strangers)
+        except (ValueError, OSError) as error:
+            self.punish(instance, str(error))
+            return
+        self.watch(instance)
+        if born is not None:
+            self.bear(*born)
+            _, status = self.strangers.pop(born[1], (0, None))
+            if status is not None:
+                self.tell({"exits": [self.mourn(born[1], status)]})
+
+    def watch(self, instance: int) -> None:
+        """Poll what a template has by now."""
+        for descriptor in self.templates[instance].descriptors():
+            if descriptor not in self.owners:
+                self.owners[descriptor] = instance
+                self.poll.register(descriptor, select.POLLIN)
+
+    def bear(self, instance: int, pid: int) -> None:
+        """A child lives."""
+        self.pids[pid], self.instances[instance] = instance, pid
+        self.tell({"born": [instance, pid]})
+
+    def kill(self, instance: int) -> None:
+        """Its exit is told when it is reaped."""
+        if instance in self.instances:
+            os.kill(self.instances[instance], signal.SIGKILL)
+
+    def punish(self, instance: int, why: str) -> None:
+        """Kill a template that broke the rules, and all that it has forked."""
+        template = self.templates[instance]
+        members = [template.current, *(waiting for waiting, _ in template.waiting)]
+        unborn = [member for member in members if member >= 0]
+        for pid, member in self.pids.items():
+            if os.getpgid(pid) == template.pid:
+                self.reasons[member] = f"its template {why}"
+        template.kill_all()
+        self.forget(instance)
+        self.tell({"exits": [[member, -signal.SIGKILL, f"its template {why}"] for member in unborn]})
+
+    def forget(self, instance: int) -> None:
+        """Stop listening to a template."""
+        template = self.templates.pop(instance)
+        for descriptor in template.descriptors():
+            if self.owners.pop(descriptor, None) is not None:
+                self.poll.unregister(descriptor)
+        template.close()
+        self.strangers = {pid: dead for pid, dead in self.strangers.items() if dead[0] != template.pid}
+
+    def reap(self) -> None:
+        """Collect the dead and tell the host."""
+        exits: list[list[Any]] = []
+        while (pid := _next_dead()) is not None:
+            group = os.getpgid(pid)
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            if pid not in self.pids:
+                self.strangers[pid] = group, status
+                continue
+            exits.append(self.mourn(pid, status))
+            if exits[-1][0] in self.templates:
+                exits += self.bury(exits[-1][0])
+        for start in range(0, len(exits), MOST_DESCRIPTORS):
+            self.tell({"exits": exits[start : start + MOST_DESCRIPTORS]})
+
+    def mourn(self, pid: int, status: int) -> list[Any]:
+        """Forget a dead child; gives what the host is told of it."""
+        instance = self.pids.pop(pid)
+        del self.instances[instance]
+        return [instance, status, self.reasons.pop(instance, "")]
+
+    def bury(self, instance: int) -> list[list[Any]]:
+        """A template died: what it was asked to fork will not come."""
+        template = self.templates[instance]
+        members = [template.current, *(waiting for waiting, _ in template.waiting)]
+        self.forget(instance)
+        return [[member, -signal.SIGKILL, "its template died"] for member in members if member >= 0]
+
+    def end(self) -> NoReturn:
+        """The host is gone."""
+        for pid in self.pids:
+            try:
+                os.killpg(pid, signal.SIGKILL)
+            except OSError:
+                os.kill(pid, signal.SIGKILL)
+        os._exit(0)
+
+
+def _next_dead() -> int | None:
+    try:
+        dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return dead.si_pid if dead is not None else None
+
+
+def main(control: int, config: dict[str, Any]) -> NoReturn:
+    """Never returns: the zygote ends when the host hangs up."""
+    sock = socket.socket(fileno=control)
+    try:
+        layers.fix_layout()
+        zygote = Zygote(sock, config)
+        sys.argv[:] = [""]
+    except BaseException:  # noqa: BLE001 - the host is told, whatever it was
+        sock.send(json.dumps({"failed": traceback.format_exc()[-4000:]}).encode())
+        os._exit(1)
+    try:
+        zygote.run()
+    except (ConnectionError, BrokenPipeError):
+        zygote.end()

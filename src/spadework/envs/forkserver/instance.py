@@ -1,0 +1,374 @@
+"""One live instance as the host sees it: a socket, a deadline, and what it died of.
+
+Both sandboxes use this class; they differ in how a child is born, killed and reaped.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import base64
+import json
+import math
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from spadework.envs.forkserver.inside import wire
+from spadework.envs.sandbox import Limits, Step
+from spadework.errors import FaultError, ProgramError, SandboxError
+
+START_SECONDS = 60.0
+"""Wall seconds that a child may take to say that it is ready."""
+GRACE_SECONDS = 1.0
+"""Wall seconds from the end of a connection to the end of its process."""
+CREDENTIALS = struct.Struct("iII")
+BROKEN, NO_START, CLOSED, LOST, POOL_MEMORY = "SBX001", "SBX002", "SBX003", "SBX004", "SBX005"
+"""Sandbox faults: a layer is missing; a child did not start; closed by the host; killed from outside; pool memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a child answered, checked."""
+
+    flags: int
+    reward: float
+    observation: str
+    told: Mapping[str, Any]
+
+
+class Instance:
+    """A ``Session`` over the socket of one child."""
+
+    def __init__(
+        self, sock: socket.socket, limits: Limits, kill: Callable[[], None], gate: asyncio.Semaphore | None = None
+    ) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.limits = limits
+        self.id = 0
+        """What its zygote calls it."""
+        self.pid = 0
+        self.inner_pid = 0
+        """Its process id as its zygote knows it; 0 if nobody told."""
+        self.forks = 0
+        self.calls = 0
+        """Requests sent so far; the current one's id."""
+        self.fault: FaultError | None = None
+        self._sock = sock
+        self._kill = kill
+        self._gate = gate
+        self._loop = asyncio.get_running_loop()
+        self._called = False
+        self._reply: asyncio.Future[Reply] | None = None
+        self._buffer = bytearray()
+        self._most = wire.MAX_JSON + 4 * limits.max_observation + 4096
+        self._dispatched = self._cpu_before = self._cpu_allowed = 0.0
+        self._deadline: asyncio.TimerHandle | None = None
+        self._max_turns = limits.max_turns
+        self._tools: tuple[Mapping[str, Any], ...] = ()
+        self.exited: asyncio.Future[int] = self._loop.create_future()
+        """The exit status, once the owner has reaped the process."""
+        self.exited.add_done_callback(lambda _: self._connection_lost())
+
+    @property
+    def max_turns(self) -> int:
+        """See ``Session``."""
+        return self._max_turns
+
+    @property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """See ``Session``."""
+        return self._tools
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way."""
+        return self._reply is not None
+
+    async def start(self) -> None:
+        """Wait until the child has confined itself; the kernel tells us its process id."""
+        ready: asyncio.Future[int] = self._loop.create_future()
+        self._loop.add_reader(self._sock, _settle, ready)
+        try:
+            await asyncio.wait({ready, self.exited}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if self._sock.fileno() >= 0:
+                self._loop.remove_reader(self._sock)
+        data, self.pid = _hello(self._sock) if ready.done() and self.fault is None else (b"", 0)
+        if data != wire.HELLO:
+            why = data.decode(errors="replace") if data else "no sign of life"
+            self.fail(SandboxError(NO_START, "a sandboxed child did not start", why))
+        if self.fault is None and not self._is_itself():
+            self.fail(ProgramError(wire.DIED, "broke the protocol: another process spoke for it"))
+        if self.fault is not None:
+            raise self.fault
+        self._loop.add_reader(self._sock, self._readable)
+
+    def _is_itself(self) -> bool:
+        """Whether the process that said it is ready is the one that the zygote vouches for: its CPU clock is read."""
+        if not self.inner_pid:
+            return True
+        try:
+            status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return True  # the host hides processes from us
+        inner = [line.split()[-1] for line in status.splitlines() if line.startswith("NSpid:")]
+        return not inner or inner[0] == str(self.inner_pid)
+
+    async def compile(self, source: str) -> bytes:
+        """Marshalled code of ``source``: for ``load``, and for no process but a child."""
+        reply = await self._request(wire.COMPILE, source.encode("utf-8", "replace"), self.limits.load_seconds)
+        code = reply.told.get("code")
+        if not isinstance(code, str):
+            raise self._breach("the reply to compile lacks the code")
+        return base64.b64decode(code)
+
+    def inherit(self, template: Instance) -> None:
+        """What is known of the program that ``template`` has loaded."""
+        template.forks += 1
+        self._max_turns = template.max_turns
+
+    async def load(self, source: str, code: bytes = b"") -> None:
+        """Run the program's module and build its environment; ``code`` is what ``compile`` gave, if it was asked."""
+        wanted = ("max_observation", "reward_bound", "max_turns")
+        limits = {name: value for name, value in asdict(self.limits).items() if name in wanted}
+        meta = json.dumps({"source": source, "limits": limits}).encode()
+        body = len(meta).to_bytes(4, "little") + meta + code
+        self._take_turns(await self._request(wire.LOAD, body, self.limits.load_seconds))
+
+    async def reset(self, seed: int) -> Step:
+        """See ``Session``."""
+        reply = await self._request(wire.RESET, str(seed).encode(), self.limits.cpu_seconds)
+        self._take_turns(reply)
+        info, tools = reply.told.get("info"), reply.told.get("tools")
+        if not isinstance(info, dict) or not isinstance(tools, list):
+            raise self._breach("the reply to reset lacks its parts")
+        self._tools = tuple(tool for tool in tools if isinstance(tool, dict))
+        return Step(reply.observation, info=info)
+
+    async def step(self, action: str) -> Step:
+        """See ``Session``."""
+        body = action.encode("utf-8", "replace")
+        reply = await self._request(wire.STEP, body, self.limits.cpu_seconds)
+        if not abs(reply.reward) <= self.limits.reward_bound:  # NaN fails too
+            raise self._breach(f"a reward of {reply.reward}")
+        terminated, truncated = bool(reply.flags & wire.TERMINATED), bool(reply.flags & wire.TRUNCATED)
+        return Step(reply.observation, reply.reward, terminated, truncated, reply.told)
+
+    async def call(self, method: str, *args: Any) -> Any:
+        """See ``Session``."""
+        body = json.dumps({"method": method, "args": args}).encode()
+        reply = await self._request(wire.CALL, body, self.limits.cpu_seconds)
+        if "result" not in reply.told:
+            raise self._breach("the reply to a call lacks its result")
+        return reply.told["result"]
+
+    async def close(self) -> None:
+        """See ``Session``."""
+        self.fail(SandboxError(CLOSED, "the session is closed"))
+        await asyncio.wait({self.exited}, timeout=GRACE_SECONDS)
+
+    def fail(self, fault: FaultError) -> None:
+        """Kill the child; this and every later call raises ``fault``. The first fault stands."""
+        if self.fault is not None:
+            return
+        self.fault = fault
+        self._hang_up()
+        if not self.exited.done():
+            self._kill()
+        self._answer(fault)
+
+    def cpu(self) -> float:
+        """CPU seconds that the child has burnt; 0 when it is gone."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's name for another process's CPU clock
+        except OSError:
+            return 0.0
+
+    async def _request(self, operation: int, body: bytes, cpu_seconds: float) -> Reply:
+        if self._called:
+            raise RuntimeError("one call at a time: a session is one player's")
+        self._called = True
+        try:
+            if self._gate is None:
+                return await self._dispatch(operation, body, cpu_seconds)
+            async with self._gate:
+                return await self._dispatch(operation, body, cpu_seconds)
+        finally:
+            self._called = False
+
+    async def _dispatch(self, operation: int, body: bytes, cpu_seconds: float) -> Reply:
+        if self.fault is not None:
+            raise self.fault
+        self.calls = (self.calls + 1) & 0xFFFFFFFF
+        reply: asyncio.Future[Reply] = self._loop.create_future()
+        self._reply = reply
+        self._dispatched, self._cpu_before, self._cpu_allowed = self._loop.time(), self.cpu(), cpu_seconds
+        self._deadline = self._loop.call_later(min(cpu_seconds, self.limits.wall_seconds), self._judge)
+        try:
+            self._send(wire.REQUEST.pack(len(body), self.calls, operation) + body, reply)
+            answer = await reply
+        except asyncio.CancelledError:
+            self.fail(SandboxError(CLOSED, "a call was given up"))
+            raise
+        finally:
+            self._reply = None
+            self._deadline.cancel()
+        if answer.flags & wire.FAULT:
+            raise self._reported(answer)
+        return answer
+
+    def _send(self, message: bytes, reply: asyncio.Future[Reply]) -> None:
+        try:
+            sent = self._sock.send(message)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            return  # the connection is gone: reading finds out why
+        if sent < len(message):
+            rest = self._loop.create_task(self._loop.sock_sendall(self._sock, message[sent:]))
+            rest.add_done_callback(_forget)
+            reply.add_done_callback(lambda _: rest.cancel())
+
+    def _judge(self) -> None:
+        """At the earliest moment at which the call can have used up its CPU or its wall time."""
+        used, passed = self.cpu() - self._cpu_before, self._loop.time() - self._dispatched
+        if used >= self._cpu_allowed:
+            self.fail(ProgramError(wire.HANG, f"{used:.2f} CPU seconds in one call; the limit is {self._cpu_allowed}"))
+        elif passed >= self.limits.wall_seconds:
+            self.fail(ProgramError(wire.HANG, f"no answer within {self.limits.wall_seconds} seconds"))
+        else:
+            wait = min(self._cpu_allowed - used, self.limits.wall_seconds - passed)
+            self._deadline = self._loop.call_later(max(wait, 0.001), self._judge)
+
+    def _readable(self) -> None:
+        try:
+            data = self._sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._connection_lost()
+        elif self._reply is None:
+            self._breach("bytes that nobody asked for")
+        else:
+            self._buffer += data
+            self._parse()
+
+    def _parse(self) -> None:
+        buffer, head = self._buffer, wire.REPLY.size
+        if len(buffer) < head:
+            return
+        size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer)
+        if size > self._most or observed > size or len(buffer) > head + size:
+            self._breach(f"a reply of {size} bytes with {len(buffer) - head} sent and {observed} of observation")
+        elif request != self.calls or flags & ~7 or not math.isfinite(reward):
+            self._breach(f"a reply to request {request} of {self.calls} with flags {flags} and reward {reward}")
+        elif len(buffer) == head + size:
+            body = bytes(buffer[head:])
+            buffer.clear()
+            self._decode(flags, reward, body[:observed], body[observed:])
+
+    def _decode(self, flags: int, reward: float, observation: bytes, told: bytes) -> None:
+        try:
+            text = observation.decode()
+            data = json.loads(told) if told else {}
+        except (ValueError, RecursionError) as error:
+            self._breach(f"a reply that is not UTF-8 and JSON: {error}")
+            return
+        if not isinstance(data, dict) or len(text) > self.limits.max_observation:
+            self._breach(f"a reply with {len(text)} characters and a {type(data).__name__}")
+            return
+        self._answer(Reply(flags, reward, text, data))
+
+    def _answer(self, answer: Reply | FaultError) -> None:
+        if self._reply is None or self._reply.done():
+            return
+        if isinstance(answer, Reply):
+            self._reply.set_result(answer)
+        else:
+            self._reply.set_exception(answer)
+
+    def _reported(self, answer: Reply) -> ProgramError:
+        """The fault that a child reported; fatal if it ran out of memory or did not load."""
+        code, detail = answer.told.get("code"), answer.told.get("detail", "")
+        if code not in wire.CHILD_CODES or not isinstance(detail, str):
+            return self._breach(f"a fault of code {code!r}")
+        fault = ProgramError(code, answer.observation, detail)
+        if code in (wire.MEMORY, wire.NO_SYNTAX, wire.NO_CLASS, wire.NO_START):
+            self.fail(fault)
+        return fault
+
+    def _take_turns(self, reply: Reply) -> None:
+        turns = reply.told.get("max_turns")
+        if not isinstance(turns, int) or not 1 <= turns <= self.limits.max_turns:
+            raise self._breach(f"a turn budget of {turns!r}")
+        self._max_turns = turns
+
+    def _breach(self, what: str) -> ProgramError:
+        fault = ProgramError(wire.DIED, f"broke the protocol: {what}")
+        self.fail(fault)
+        return fault
+
+    def _hang_up(self) -> None:
+        if self._sock.fileno() >= 0:
+            self._loop.remove_reader(self._sock)
+            self._sock.close()
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _connection_lost(self) -> None:
+        """The child has hung up or has exited, unasked. Wait for its exit status, which says why, but not long."""
+        if self.fault is not None:
+            return
+        if self.exited.done():
+            self.fail(_death(self.exited.result()))
+        else:
+            self._loop.remove_reader(self._sock)
+            hung_up = ProgramError(wire.DIED, "hung up without exiting")
+            self._loop.call_later(GRACE_SECONDS, self.fail, hung_up)
+
+
+def _death(status: int) -> FaultError:
+    """What the exit status says of an unasked death."""
+    if status >= 0:
+        return ProgramError(wire.DIED, f"exited with status {status}")
+    if status == -signal.SIGKILL:
+        return SandboxError(LOST, "killed from outside the sandbox, or by the kernel for want of memory")
+    return ProgramError(wire.DIED, f"died by {signal.Signals(-status).name}")
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    """A request that could not be sent to its end: reading finds out why."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _settle(future: asyncio.Future[int]) -> None:
+    if not future.done():
+        future.set_result(0)
+
+
+def _hello(sock: socket.socket) -> tuple[bytes, int]:
+    """The first message, and the process id of its sender as the kernel vouches for it."""
+    try:
+        data, ancillary, _, _ = sock.recvmsg(4096, socket.CMSG_SPACE(CREDENTIALS.size))
+    except OSError:
+        return b"", 0
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+            return data, CREDENTIALS.unpack(content)[0]
+    return data, 0
+
+
+def pass_descriptors(sock: socket.socket, message: bytes, descriptors: list[int]) -> None:
+    """Send ``message`` with open descriptors."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    sock.sendmsg([message], rights)

@@ -1,0 +1,82 @@
+"""How a sandboxed interpreter is started, and what it is told."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from spadework.envs import contract
+
+ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "LC_ALL": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+}
+"""All the environment that a child gets."""
+BOOT = """\
+import json, sys
+sys.path.insert(0, {folder!r})
+from inside.{module} import main
+main({socket}, json.loads(sys.argv[1]))
+"""
+FOLDER = Path(__file__).parent
+
+
+def start(module: str, socket: int, config: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Run ``inside/<module>.py`` in a fresh interpreter that inherits nothing but ``socket``.
+
+    ``-I`` would be the usual switch, but it ignores the hash seed.
+    """
+    boot = BOOT.format(folder=str(FOLDER), module=module, socket=socket)
+    python = os.path.realpath(sys.executable)
+    return subprocess.Popen(
+        [python, "-s", "-S", "-P", "-B", "-c", boot, json.dumps(config)],
+        pass_fds=[socket],
+        env=ENVIRONMENT,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def describe(*, numpy: bool, math_verify: bool) -> dict[str, Any]:
+    """What ``inside.warm`` wants to know."""
+    return {
+        "bases": sorted(contract.BASE_CLASSES),
+        "imports": sorted(contract.ALLOWED_IMPORTS),
+        "prelude_modules": contract.PRELUDE_MODULES,
+        "prelude_names": contract.PRELUDE_NAMES,
+        "site": _site_folders(),
+        "tool_env": str(FOLDER.parent / "tool_env.py"),
+        "numpy": numpy,
+        "math_verify": math_verify,
+    }
+
+
+def mentions_numpy(source: str) -> bool:
+    """Whether a program can want numpy: it costs a fresh interpreter as much as everything else."""
+    return re.search(r"\bnp\b|numpy", source) is not None or mentions_math_verify(source)
+
+
+def mentions_math_verify(source: str) -> bool:
+    """Whether a program can want math_verify, which is slower still to load."""
+    return "math_verify" in source
+
+
+def _site_folders() -> list[str]:
+    folders = [path for path in sys.path if path.endswith("-packages")]
+    for name in ("numpy", "math_verify", "sympy", "mpmath", "antlr4", "latex2sympy2_extended"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            folders.append(str(Path(spec.origin).parent.parent))
+    return list(dict.fromkeys(folders))

@@ -1,0 +1,161 @@
+"""The host's end of one zygote: births, kills, exits, and its own death."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from spadework.envs.forkserver import launch
+from spadework.envs.forkserver.inside import wire
+from spadework.envs.forkserver.instance import LOST, NO_START, START_SECONDS, Instance, pass_descriptors
+from spadework.envs.sandbox import Limits
+from spadework.errors import ProgramError, SandboxError
+
+MESSAGE = 1 << 16
+
+
+class Nursery:
+    """One zygote process and the instances that live under it."""
+
+    def __init__(self, config: Mapping[str, Any], gate: asyncio.Semaphore) -> None:
+        self.instances: dict[int, Instance] = {}
+        self.layers: dict[str, tuple[bool, str]] = {}
+        self.base = 0
+        """Bytes of address space of a child that has loaded nothing."""
+        self.pid = 0
+        self.dead = False
+        self._gate = gate
+        self._ids = 0
+        self._loop = asyncio.get_running_loop()
+        self._outbox: deque[tuple[bytes, list[socket.socket]]] = deque()
+        self._ready: asyncio.Future[None] = self._loop.create_future()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = launch.start("zygote", theirs.fileno(), dict(config))
+        self._control.setblocking(False)
+        self._loop.add_reader(self._control, self._heard)
+
+    async def ready(self) -> None:
+        """Wait until the zygote serves. Raises ``SandboxError``."""
+        try:
+            await asyncio.wait_for(asyncio.shield(self._ready), START_SECONDS)
+        except TimeoutError:
+            self._lost("the zygote did not start")
+            raise SandboxError(NO_START, "the sandbox's fork server did not start in time") from None
+
+    def spawn(self, limits: Limits, *, template: bool) -> Instance:
+        """A child that has loaded nothing yet."""
+        return self._birth(limits, {"do": "spawn", "memory": limits.memory_mb << 20, "template": template})
+
+    def fork(self, template: Instance, limits: Limits) -> Instance:
+        """A child that has loaded what ``template`` has."""
+        return self._birth(limits, {"do": "fork", "template": template.id})
+
+    def _birth(self, limits: Limits, order: dict[str, Any]) -> Instance:
+        if self.dead:
+            raise SandboxError(LOST, "the sandbox's fork server has died")
+        self._ids += 1
+        number = self._ids
+        ours, theirs = socket.socketpair()
+        instance = Instance(ours, limits, lambda: self._kill(number), gate=self._gate)
+        instance.id = number
+        self.instances[number] = instance
+        self._say({**order, "ids": [number]}, [theirs])
+        return instance
+
+    def _kill(self, number: int) -> None:
+        self._say({"do": "kill", "ids": [number]}, [])
+
+    def _say(self, message: dict[str, Any], sockets: list[socket.socket]) -> None:
+        self._outbox.append((json.dumps(message).encode(), sockets))
+        if len(self._outbox) == 1:
+            self._flush()
+
+    def _flush(self) -> None:
+        while self._outbox and not self.dead:
+            message, sockets = self._outbox[0]
+            try:
+                pass_descriptors(self._control, message, [sock.fileno() for sock in sockets])
+            except BlockingIOError:
+                self._loop.add_writer(self._control, self._flush)
+                return
+            except OSError:
+                break  # it is dying: reading tells
+            self._outbox.popleft()
+            for sock in sockets:
+                sock.close()
+        if not self.dead:
+            self._loop.remove_writer(self._control)
+
+    def _heard(self) -> None:
+        while not self.dead:
+            try:
+                data = self._control.recv(MESSAGE)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._lost("the sandbox's fork server has died")
+                return
+            self._obey(json.loads(data))
+
+    def _obey(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            self.layers = {name: (bool(holds), str(why)) for name, (holds, why) in message["ready"].items()}
+            self.base = message["base"]
+            self._ready.set_result(None)
+        elif "failed" in message:
+            fault = SandboxError(NO_START, "the sandbox's fork server did not start", message["failed"])
+            self._ready.set_exception(fault)
+        elif "born" in message:
+            number, pid = message["born"]
+            if number in self.instances:
+                self.instances[number].inner_pid = pid
+        for number, status, reason in message.get("exits", ()):
+            self._exited(self.instances.pop(number, None), status, reason)
+
+    def _exited(self, instance: Instance | None, status: int, reason: str) -> None:
+        if instance is None:
+            return
+        if reason:
+            instance.fail(ProgramError(wire.DIED, reason))
+        if not instance.exited.done():
+            instance.exited.set_result(status)
+
+    def _lost(self, why: str) -> None:
+        """The zygote is gone, and in its namespace all its children; without one we see to them."""
+        if self.dead:
+            return
+        self.dead = True
+        self._loop.remove_reader(self._control)
+        self._loop.remove_writer(self._control)
+        self._control.close()
+        for _, sockets in self._outbox:
+            for sock in sockets:
+                sock.close()
+        self._outbox.clear()
+        if not self._ready.done():
+            self._ready.set_exception(SandboxError(NO_START, why))
+            self._ready.exception()
+        for instance in list(self.instances.values()):
+            if instance.pid:
+                with contextlib.suppress(OSError):
+                    os.kill(instance.pid, signal.SIGKILL)
+            instance.fail(SandboxError(LOST, why))
+            if not instance.exited.done():
+                instance.exited.set_result(-signal.SIGKILL)
+        self.instances.clear()
+        self._process.kill()
+        self._process.wait()
+
+    async def close(self) -> None:
+        """Kill the zygote and all that lives under it."""
+        self._lost("the sandbox is closed")

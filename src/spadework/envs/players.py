@@ -1,0 +1,169 @@
+"""Scripted players of one session: what the runtime check plays a program with, and the record of each play."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spadework.envs import contract
+from spadework.envs.actions import last_box
+from spadework.envs.sandbox import Session, Step
+from spadework.errors import ProgramError
+from spadework.types import WIN, Domain
+
+Player = Callable[[str, int], str]
+"""Observation and turn -> action."""
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
+_MARKED = re.compile(
+    r"(?:answer|solution|secret|correct|key)\w*\W{0,3}(?:is|was|=|:)\s*\W?([\w.,/ -]+)",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """One episode: what was said and what came back."""
+
+    seed: int
+    opening: str
+    actions: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def done(self) -> bool:
+        """Whether the program ended the episode."""
+        return bool(self.steps) and self.steps[-1].done
+
+    @property
+    def win(self) -> bool:
+        """Whether the program ended the episode by paying a win."""
+        return bool(self.steps) and self.steps[-1].terminated and self.steps[-1].reward >= WIN
+
+    @property
+    def transcript(self) -> tuple[object, ...]:
+        """All that a player could see, comparable."""
+        steps = ((step.observation, step.reward, step.terminated, step.truncated) for step in self.steps)
+        return (self.opening, *steps)
+
+
+async def play(session: Session, seed: int, player: Player, turns: int) -> Play:
+    """Play at most ``turns`` turns. Raises ``ProgramError`` with a note of the action that it fell over."""
+    opening = await session.reset(seed)
+    observation, actions, steps = opening.observation, [], []
+    for turn in range(turns):
+        actions.append(player(observation, turn))
+        steps.append(await act(session, actions[-1]))
+        observation = steps[-1].observation
+        if steps[-1].done:
+            break
+    return Play(seed, opening.observation, tuple(actions), tuple(steps))
+
+
+async def act(session: Session, action: str) -> Step:
+    """One step; a fault of the program carries the action in a note."""
+    try:
+        return await session.step(action)
+    except ProgramError as error:
+        error.add_note(f"on the action {action[:120]!r}")
+        raise
+
+
+async def oracle(session: Session, shadow: Session, seed: int, domain: Domain, turns: int) -> Play:
+    """Play ``solution()``, read from ``shadow``: another instance with the same seed and the same past actions.
+
+    Raises ``ProgramError``: ENV204 where there is no ``solution`` or it gives ``None`` at once, ENV407 where it gives
+    something else than text.
+    """
+    opening = await session.reset(seed)
+    await shadow.reset(seed)
+    actions: list[str] = []
+    steps: list[Step] = []
+    while len(steps) < turns:
+        answer = await shadow.call("solution")
+        if answer is None and not steps:
+            raise ProgramError("ENV204", "solution() gave nothing")
+        if not isinstance(answer, str | int | float) or isinstance(answer, bool) or answer == "":
+            raise ProgramError("ENV407", f"solution() gave {answer!r:.80}, not text")
+        actions.append(encode(str(answer), domain))
+        steps.append(await act(session, actions[-1]))
+        if steps[-1].done:
+            break
+        await act(shadow, actions[-1])
+    return Play(seed, opening.observation, tuple(actions), tuple(steps))
+
+
+def script(actions: Sequence[str]) -> Player:
+    """Say ``actions`` one after the other, the last one for ever."""
+    return lambda _, turn: actions[min(turn, len(actions) - 1)]
+
+
+def encode(answer: str, domain: Domain) -> str:
+    """How an answer reaches the program: in a box (games), or in answer tags unless it is a call (tool use)."""
+    if domain == "games":
+        return answer if last_box(answer) is not None else contract.box(answer)
+    tagged = any(tag in answer for tag in ("<tool_call>", "<function=", "<answer>"))
+    return answer if tagged else f"<answer>{answer}</answer>"
+
+
+def decode(action: str, domain: Domain) -> str | None:
+    """The answer inside an action; ``None`` for a tool call."""
+    if domain == "games":
+        return last_box(action)
+    match = _ANSWER.search(action)
+    return match.group(1).strip() if match else None
+
+
+def scribbler(rng: random.Random, domain: Domain) -> Player:
+    """Says something that stands in the observation, or a small number, a letter or a yes."""
+
+    def player(observation: str, turn: int) -> str:
+        numbers, words = _NUMBER.findall(observation), _WORD.findall(observation)
+        pools: list[Sequence[str]] = [numbers, words, [str(rng.randint(0, 20))], "ABCD", ("yes", "no", "true", "false")]
+        pool = rng.choices(pools, weights=(8 * bool(numbers), 5 * bool(words), 4, 1, 2))[0]
+        return encode(rng.choice(pool), domain)
+
+    return player
+
+
+def guesser(rng: random.Random, answers: Sequence[str]) -> Player:
+    """Says what the oracle said somewhere else: a player who knows the answers' distribution and not the task."""
+    return lambda _, turn: rng.choice(answers)
+
+
+def last_number(observation: str) -> str | None:
+    """The last number of an observation."""
+    found = _NUMBER.findall(observation)
+    return found[-1] if found else None
+
+
+def first_number(observation: str) -> str | None:
+    """The first number of an observation."""
+    found = _NUMBER.search(observation)
+    return found.group() if found else None
+
+
+def last_word(observation: str) -> str | None:
+    """The last word of an observation."""
+    found = _WORD.findall(observation)
+    return found[-1] if found else None
+
+
+def last_quoted(observation: str) -> str | None:
+    """The last thing in quotes, brackets or bold type of an observation."""
+    found = re.findall(r"['\"`*(\[]([^'\"`*()\[\]]{1,60})['\"`*)\]]", observation)
+    return found[-1].strip() if found else None
+
+
+def after_mark(observation: str) -> str | None:
+    """What follows a word such as ``answer`` and a mark such as ``:``."""
+    found = _MARKED.findall(observation)
+    return found[-1].strip(" .,") if found else None
+
+
+COPIERS = (after_mark, last_number, first_number, last_quoted, last_word)
+"""Ways to copy an answer out of an observation."""

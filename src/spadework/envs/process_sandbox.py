@@ -1,0 +1,78 @@
+"""The reference sandbox: a fresh interpreter for each instance. Simple and slow; the fork server must match it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import subprocess
+
+from spadework.envs.forkserver import launch, support
+from spadework.envs.forkserver.instance import CLOSED, Instance
+from spadework.envs.sandbox import Limits
+from spadework.errors import SandboxError
+
+
+class ProcessSandbox:
+    """A ``Sandbox`` with one child process an instance.
+
+    Args:
+        unsafe: run programs without confinement, on any system.
+    """
+
+    def __init__(self, *, unsafe: bool = False) -> None:
+        self._unsafe = unsafe
+        self._live: set[Instance] = set()
+        self._closed = False
+
+    async def open(self, source: str, limits: Limits) -> Instance:
+        """See ``Sandbox``."""
+        if self._closed:
+            raise SandboxError(CLOSED, "the sandbox is closed")
+        if not self._unsafe:
+            support.check_platform()
+        instance = self._spawn(source, limits)
+        try:
+            await instance.start()
+            await instance.load(source)
+        except BaseException:
+            await instance.close()
+            raise
+        return instance
+
+    async def close(self) -> None:
+        """See ``Sandbox``."""
+        self._closed = True
+        await asyncio.gather(*(instance.close() for instance in list(self._live)))
+
+    async def __aenter__(self) -> ProcessSandbox:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _spawn(self, source: str, limits: Limits) -> Instance:
+        config = launch.describe(numpy=launch.mentions_numpy(source), math_verify=launch.mentions_math_verify(source))
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = launch.start(
+                "fresh", theirs.fileno(), {**config, "memory_mb": limits.memory_mb, "unsafe": self._unsafe}
+            )
+        instance = Instance(ours, limits, process.kill)
+        self._live.add(instance)
+        self._reap(process, instance)
+        return instance
+
+    def _reap(self, process: subprocess.Popen[bytes], instance: Instance) -> None:
+        """Watch for the end of ``process`` without a thread and without a signal handler."""
+        loop, descriptor = asyncio.get_running_loop(), os.pidfd_open(process.pid)
+
+        def ended() -> None:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+            self._live.discard(instance)
+            with contextlib.suppress(asyncio.InvalidStateError):
+                instance.exited.set_result(process.wait())
+
+        loop.add_reader(descriptor, ended)

@@ -1,0 +1,92 @@
+"""The seam to where untrusted programs run: ``Sandbox.open`` gives a ``Session``, which is one live instance.
+
+Whatever goes wrong inside is a ``ProgramError``; whatever goes wrong with the inside is a ``SandboxError``. Neither is
+ever a return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one instance may use. CPU time judges a call; wall time is the backstop for sleepers."""
+
+    cpu_seconds: float = 2.0
+    """CPU seconds a call (reset, step, or a named method) may burn."""
+    load_seconds: float = 5.0
+    """CPU seconds that importing the program and building the environment may burn."""
+    wall_seconds: float = 20.0
+    """Wall seconds after which a call is given up, counted from its dispatch."""
+    memory_mb: int = 256
+    """Address space above that of the empty interpreter."""
+    max_observation: int = 100_000
+    """Characters of one observation."""
+    reward_bound: float = 1.0
+    """A reward must be finite and lie in [-bound, bound]."""
+    max_turns: int = 25
+    """The run's turn limit; a program's own ``max_turns`` is capped by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What ``reset`` and ``step`` give: reset has reward 0 and has not ended."""
+
+    observation: str
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def done(self) -> bool:
+        """Whether the program ended the episode."""
+        return self.terminated or self.truncated
+
+
+class Session(Protocol):
+    """One live instance of one program. One call at a time; after a fatal fault every call raises it again."""
+
+    @property
+    def max_turns(self) -> int:
+        """The program's own turn budget, capped by the run's."""
+        ...
+
+    @property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """OpenAI-format schemas of the program's ``get_tools()``; empty for games. Read after ``reset``."""
+        ...
+
+    async def reset(self, seed: int) -> Step:
+        """Start the episode of ``seed``. Raises ``ProgramError`` or ``SandboxError``."""
+        ...
+
+    async def step(self, action: str) -> Step:
+        """One action. Raises ``ProgramError`` or ``SandboxError``."""
+        ...
+
+    async def call(self, method: str, *args: Any) -> Any:
+        """Call a named method of the environment, JSON in and out (``solution``, ``execute_tool``).
+
+        Raises ``ProgramError`` with code ``ENV204`` when the program has no such method.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Kill the instance. Safe to call twice."""
+        ...
+
+
+class Sandbox(Protocol):
+    """Where programs run."""
+
+    async def open(self, source: str, limits: Limits) -> Session:
+        """Load ``source`` and build its environment. Raises ``ProgramError`` or ``SandboxError``."""
+        ...
+
+    async def close(self) -> None:
+        """Kill every instance and helper process."""
+        ...

@@ -1,0 +1,183 @@
+"""One conversation over token ids: token-in, token-out (method section 8, fault 16).
+
+What was sampled is appended as sampled. What others say is appended as the text that the chat template puts after the
+reply, so a history is never tokenised twice. Where the template rewrites the history (it drops earlier thinking), the
+old record ends and a new ``Segment`` starts from the template's own rendering. Needs neither torch nor transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from spadework.policies.base import Completion, Message, SamplingParams
+from spadework.types import Key, Segment
+
+Tools = Sequence[Mapping[str, Any]]
+Messages = Sequence[Message]
+
+
+class Template(Protocol):
+    """A chat template at the level of token ids."""
+
+    @property
+    def stop_tokens(self) -> frozenset[int]:
+        """Ids that end an assistant's turn when sampled."""
+        ...
+
+    def opening(self, messages: Messages, tools: Tools, prefill: str) -> tuple[int, ...]:
+        """Ids of the whole history and of the prompt for the assistant's next turn, ending in ``prefill``."""
+        ...
+
+    def continuation(self, history: Messages, added: Messages, tools: Tools) -> tuple[int, ...] | None:
+        """Ids that follow the last reply: its end of turn, the ``added`` messages, the prompt for the next turn.
+
+        ``history`` ends with the assistant's reply, whose ids are not rendered. None when the template would render
+        ``history`` otherwise than it stands, so that nothing can be appended to it.
+        """
+        ...
+
+    def reply(self, text: str) -> tuple[int, ...]:
+        """Ids of a whole assistant message and of what ends its turn, as the model would sample them."""
+        ...
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of sampled ids, without ids of the template."""
+        ...
+
+
+class Sampler(Protocol):
+    """Continues one row of token ids."""
+
+    async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
+        """Sample after ``tokens``. The stop token, if one ended it, is in ``tokens`` of the result, not in its text."""
+        ...
+
+
+class _Record:
+    """A segment that still grows."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self.mask: list[bool] = []
+        self.logprobs: list[float] = []
+        self.version: int | None = None
+
+    def append_prompt(self, tokens: Sequence[int]) -> None:
+        self.tokens.extend(tokens)
+        self.mask.extend([False] * len(tokens))
+        self.logprobs.extend([0.0] * len(tokens))
+
+    def append_reply(self, completion: Completion) -> None:
+        self.tokens.extend(completion.tokens)
+        self.mask.extend([True] * len(completion.tokens))
+        self.logprobs.extend(completion.logprobs)
+        if self.version is None:  # the oldest weights that spoke: what staleness is measured from
+            self.version = completion.policy_version
+
+    def freeze(self) -> Segment:
+        return Segment(tuple(self.tokens), tuple(self.mask), tuple(self.logprobs), self.version or 0)
+
+
+class TokenChat:
+    """``Chat`` for every engine that has token ids.
+
+    Args:
+        sampler: What continues a row of ids.
+        template: The model's chat template.
+        messages: The opening; the assistant speaks next.
+        tools: Tool schemas, rendered by the template.
+        prefill: Beginning of the assistant's first message: prompt, not sampled, and not in ``Completion.text``.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        template: Template,
+        messages: Messages,
+        *,
+        tools: Tools = (),
+        prefill: str = "",
+    ) -> None:
+        self._sampler = sampler
+        self._template = template
+        self._tools = tuple(tools)
+        self._history: list[Message] = list(messages)
+        self._added: list[Message] = []
+        self._prefill = prefill
+        self._records: list[_Record] = []
+        self._awaiting = True
+        self._prompt: tuple[_Record, tuple[int, ...]] | None = None
+
+    async def reply(self, params: SamplingParams, key: Key) -> Completion:
+        """Sample the assistant's next message and append it; after an error the conversation is as it was.
+
+        Raises:
+            PolicyError: The engine gave no usable answer.
+            ValueError: Nobody has spoken since the last reply.
+        """
+        if not self._awaiting:
+            raise ValueError("the assistant spoke last: observe() a message before the next reply()")
+        record, prompt = self._next_prompt()
+        completion = await self._sampler.sample((*record.tokens, *prompt), params, key)
+        self._append(completion)
+        return completion
+
+    def _append(self, completion: Completion) -> None:
+        record, prompt = self._next_prompt()
+        record.append_prompt(prompt)
+        record.append_reply(completion)
+        if not self._records or self._records[-1] is not record:
+            self._records.append(record)
+        self._history.extend(self._added)
+        self._history.append({"role": "assistant", "content": self._prefill + completion.text})
+        self._added, self._prefill, self._prompt, self._awaiting = [], "", None, False
+
+    def observe(self, message: Message) -> None:
+        """Append a message of someone else; several may come before the next reply."""
+        self._added.append(message)
+        self._awaiting = True
+        self._prompt = None
+
+    def say(self, text: str) -> None:
+        """Append a whole assistant message that was given, not sampled, as if sampled with log-probability 0.
+
+        Raises:
+            ValueError: Nobody has spoken since the last reply.
+        """
+        if not self._awaiting:
+            raise ValueError("the assistant spoke last: observe() a message before the next say()")
+        tokens = self._template.reply(text)
+        self._append(Completion(text, tokens, (0.0,) * len(tokens), "stop", 0))
+
+    @property
+    def length(self) -> int:
+        """Tokens that the next reply would start from."""
+        if not self._awaiting:
+            return len(self._records[-1].tokens)
+        record, prompt = self._next_prompt()
+        return len(record.tokens) + len(prompt)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The record up to the last reply: an observation that nobody answered trains nothing."""
+        return tuple(record.freeze() for record in self._records)
+
+    def _next_prompt(self) -> tuple[_Record, tuple[int, ...]]:
+        """The record that the next reply goes to, and what must be appended to it first."""
+        if self._prompt is None:
+            self._prompt = self._build_prompt()
+        return self._prompt
+
+    def _build_prompt(self) -> tuple[_Record, tuple[int, ...]]:
+        template = self._template
+        if not self._records:
+            return _Record(), template.opening([*self._history, *self._added], self._tools, self._prefill)
+        record = self._records[-1]
+        tail = template.continuation(self._history, self._added, self._tools)
+        if tail is None:
+            return _Record(), template.opening([*self._history, *self._added], self._tools, "")
+        ended = bool(record.tokens) and record.tokens[-1] in template.stop_tokens
+        if ended and tail and tail[0] in template.stop_tokens:
+            tail = tail[1:]
+        return record, tail

@@ -1,0 +1,117 @@
+"""A tokenizer's own chat template as a ``Template`` of token ids.
+
+Nothing here knows a model family: what follows a reply is found by rendering the history with a sentinel in the
+reply's place and reading what comes after it, and dropped thinking by looking whether sentinels in it survive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from spadework.errors import ConfigError
+from spadework.policies.base import Message
+from spadework.policies.chat import Messages, Tools
+
+_SENTINEL = "SPADEWORK{}REPLY"
+_THINK_END = "</think>"
+_END_NAMES = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>")
+
+
+class HFTemplate:
+    """``Template`` over a transformers tokenizer.
+
+    Args:
+        tokenizer: A ``PreTrainedTokenizerBase`` with a chat template.
+        stop_tokens: Further ids that end a turn, e.g. those of the model's generation config.
+        options: Variables for the template, e.g. ``{"enable_thinking": False}``.
+
+    Raises:
+        ConfigError: The tokenizer has no chat template, or one that drops replies.
+    """
+
+    def __init__(
+        self, tokenizer: Any, stop_tokens: Iterable[int] = (), options: Mapping[str, Any] | None = None
+    ) -> None:
+        if not getattr(tokenizer, "chat_template", None):
+            raise ConfigError(
+                f"The tokenizer of {tokenizer.name_or_path!r} has no chat template, so it cannot hold a conversation. "
+                "Use an instruction-tuned model."
+            )
+        self._tokenizer = tokenizer
+        self._options = dict(options or {})
+        self._end: int | None = None
+        self._stop = frozenset({*stop_tokens, *_end_tokens(tokenizer)})
+
+    @property
+    def stop_tokens(self) -> frozenset[int]:
+        """Ids that end a turn: end of sequence, and the end-of-turn token of the template."""
+        return self._stop
+
+    def opening(self, messages: Messages, tools: Tools, prefill: str) -> tuple[int, ...]:
+        """Ids of the whole rendering, the prompt for the assistant's turn and ``prefill``."""
+        return self.encode(self._render(messages, tools) + prefill)
+
+    def continuation(self, history: Messages, added: Messages, tools: Tools) -> tuple[int, ...] | None:
+        """Ids after the last reply, or None where the template drops thinking that the history still holds."""
+        if any(_THINK_END in message["content"] for message in history) and self._drops(history, added, tools):
+            return None
+        sentinel = _SENTINEL.format("")
+        marked: Message = {"role": "assistant", "content": sentinel}
+        text = self._render([*history[:-1], marked, *added], tools)
+        _, found, after = text.rpartition(sentinel)
+        if not found:
+            raise ConfigError("The chat template does not render the assistant's messages, so it cannot be used.")
+        return self.encode(after)
+
+    def reply(self, text: str) -> tuple[int, ...]:
+        """Ids of ``text`` and of the token that the template ends a turn with."""
+        if self._end is None:
+            turns: list[Message] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+            tail = self.continuation(turns, [{"role": "user", "content": "c"}], ()) or ()
+            self._end = next((token for token in tail if token in self._stop), self._tokenizer.eos_token_id)
+        return (*self.encode(text), self._end)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of the ids without special tokens."""
+        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Ids of a rendered text, in which special tokens are written out."""
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _render(self, messages: Messages, tools: Tools, prompt: bool = True) -> str:
+        text: str = self._tokenizer.apply_chat_template(
+            [dict(message) for message in messages],
+            tools=[dict(tool) for tool in tools] or None,
+            add_generation_prompt=prompt,
+            tokenize=False,
+            **self._options,
+        )
+        return text
+
+    def _drops(self, history: Messages, added: Messages, tools: Tools) -> bool:
+        """Whether thinking that is rendered before ``added`` is no longer rendered after it."""
+        marks = {}
+        marked: list[Message] = []
+        for index, message in enumerate(history):
+            content = message["content"]
+            if message["role"] == "assistant" and _THINK_END in content:
+                marks[index] = mark = _SENTINEL.format(f"{index}THINK")
+                content = f"<think>\n{mark}\n{_THINK_END}\n\n{content.rpartition(_THINK_END)[2].lstrip()}"
+            copy = message.copy()
+            copy["content"] = content
+            marked.append(copy)
+        before = self._render(marked, tools, prompt=False)
+        after = self._render([*marked, *added], tools)
+        return any(mark in before and mark not in after for mark in marks.values())
+
+
+def _end_tokens(tokenizer: Any) -> set[int]:
+    """End of sequence, and every known end-of-turn token that the vocabulary has."""
+    vocabulary = tokenizer.get_vocab()
+    ids = {vocabulary[name] for name in _END_NAMES if name in vocabulary}
+    if tokenizer.eos_token_id is not None:
+        ids.add(tokenizer.eos_token_id)
+    return ids

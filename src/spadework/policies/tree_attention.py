@@ -1,0 +1,52 @@
+"""Attention inside a pack: every token sees its ancestors.
+
+Queries are taken in blocks. In depth-first order the tokens of a block have few ancestors outside it, so each block
+reads those keys alone: the cost is that of the separate rows' blocks, not the square of the pack.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+ATTENTION = "spadework_tree"
+_BLOCK = 128
+
+
+class TreePass:
+    """Which keys each block of queries reads.
+
+    Args:
+        ends: [N]: nodes i <= j < ends[i] are those below node i and itself.
+    """
+
+    def __init__(self, ends: Tensor) -> None:
+        nodes = torch.arange(len(ends), device=ends.device)
+        self.blocks: list[tuple[slice, Tensor | slice, Tensor]] = []
+        for start in range(0, len(ends), _BLOCK):
+            stop = min(start + _BLOCK, len(ends))
+            queries = nodes[start:stop, None]
+            seen = (nodes[:stop] <= queries) & (queries < ends[:stop])
+            keys = seen.any(dim=0).nonzero()[:, 0]
+            selection: Tensor | slice = slice(0, stop) if len(keys) == stop else keys
+            self.blocks.append((slice(start, stop), selection, seen[:, keys]))
+
+
+def tree_attention(
+    module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
+) -> tuple[Tensor, None]:
+    """Attention in the form that transformers calls, for batch size 1; ``tree`` in ``options`` is the ``TreePass``."""
+    tree: TreePass = options["tree"]
+    groups = query.shape[1] // key.shape[1]
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
+    parts = [
+        functional.scaled_dot_product_attention(
+            query[:, :, queries], key[:, :, keys], value[:, :, keys], attn_mask=seen, scale=options.get("scaling")
+        )
+        for queries, keys, seen in tree.blocks
+    ]
+    return torch.cat(parts, dim=2).transpose(1, 2), None

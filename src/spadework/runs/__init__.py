@@ -1,0 +1,1 @@
+"""Run directories: what a run leaves behind, and how it is read."""

@@ -1,0 +1,83 @@
+"""Episodes and sequences as Parquet: one file of each a cycle."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spadework import types
+from spadework.types import Episode, Fault, Segment, Turn
+
+_SEGMENT = pa.struct(
+    [
+        ("tokens", pa.list_(pa.int32())),
+        ("loss_mask", pa.list_(pa.bool_())),
+        ("logprobs", pa.list_(pa.float64())),
+        ("policy_version", pa.int64()),
+    ]
+)
+_TURN = pa.struct(
+    [("observation", pa.string()), ("reply", pa.string()), ("action", pa.string()), ("reward", pa.float64())]
+)
+_FAULT = pa.struct([("kind", pa.string()), ("code", pa.string()), ("message", pa.string()), ("detail", pa.string())])
+EPISODES = pa.schema(
+    [
+        ("id", pa.string()),
+        ("cycle", pa.int64()),
+        ("environment_id", pa.string()),
+        ("arm", pa.string()),
+        ("index", pa.int64()),
+        ("seed", pa.int64()),
+        ("turns", pa.list_(_TURN)),
+        ("segments", pa.list_(_SEGMENT)),
+        ("ending", pa.string()),
+        ("return_", pa.float64()),
+        ("last_observation", pa.string()),
+        ("fault", _FAULT),
+    ]
+)
+SEQUENCES = pa.schema(
+    [
+        ("tokens", pa.list_(pa.int32())),
+        ("loss_mask", pa.list_(pa.bool_())),
+        ("logprobs", pa.list_(pa.float64())),
+        ("advantages", pa.list_(pa.float64())),
+        ("role", pa.string()),
+        ("group_id", pa.string()),
+        ("source_id", pa.string()),
+        ("policy_version", pa.int64()),
+    ]
+)
+
+
+def write_rows(path: Path, rows: Sequence[Episode] | Sequence[types.Sequence], schema: pa.Schema) -> None:
+    """Write records of one kind."""
+    table = pa.Table.from_pylist([dataclasses.asdict(row) for row in rows], schema=schema)
+    pq.write_table(table, path, compression="zstd")
+
+
+def read_episodes(path: Path) -> list[Episode]:
+    """The episodes of one file."""
+    return [_episode(row) for row in pq.read_table(path, schema=EPISODES).to_pylist()]
+
+
+def read_sequences(path: Path) -> list[types.Sequence]:
+    """The training rows of one file."""
+    lists = ("tokens", "loss_mask", "logprobs", "advantages")
+    rows = pq.read_table(path, schema=SEQUENCES).to_pylist()
+    return [types.Sequence(**{**row, **{key: tuple(row[key]) for key in lists}}) for row in rows]
+
+
+def _episode(row: dict[str, Any]) -> Episode:
+    segments = tuple(
+        Segment(tuple(s["tokens"]), tuple(s["loss_mask"]), tuple(s["logprobs"]), s["policy_version"])
+        for s in row["segments"]
+    )
+    turns = tuple(Turn(**turn) for turn in row["turns"])
+    fault = Fault(**row["fault"]) if row["fault"] else None
+    return Episode(**{**row, "segments": segments, "turns": turns, "fault": fault})

@@ -1,0 +1,1 @@
+"""The method. Stages do not know each other; only ``loop`` imports them."""

@@ -1,0 +1,210 @@
+"""The designer's stage: document and examples in, validated environment with a hint out (method section 2, step 1).
+
+Each slot is a task of its own; a failed attempt is retried at once with a fresh document and holds nobody up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from spadework.config import DesignerSection, MemorySection
+from spadework.errors import FaultError, PolicyError, SandboxError
+from spadework.policies.base import Completion, Message, Policy, SamplingParams
+from spadework.selfplay.examples import environment_id
+from spadework.selfplay.keys import design_key, hint_key
+from spadework.selfplay.program import extract_program
+from spadework.selfplay.prompts import design_messages
+from spadework.selfplay.records import Example, JudgedProgram
+from spadework.types import Design, Document, Domain, Environment, Fault, Key, Segment, derive_seed
+
+DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
+"""(skill, rng, fits) -> examples for the prompt."""
+WriteHint = Callable[[Policy, str, JudgedProgram, Key], Awaitable[str | None]]
+"""(policy, source, what validation knows of it, key) -> hint."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignTools:
+    """What the designer works with; the stages behind it are strangers to it."""
+
+    document: Callable[[int], Document] | None
+    """Draws a document from a seed; none without a corpus."""
+    examples: DrawExamples
+    validate: Callable[[str], Awaitable[JudgedProgram]]
+    hint: WriteHint
+
+
+@dataclass(frozen=True, slots=True)
+class SlotResult:
+    """What one slot gave: every attempt, and the environment if one was accepted."""
+
+    slot: int
+    designs: tuple[Design, ...]
+    environment: Environment | None
+
+
+def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
+    """The skills of a design cycle: a window over all of them that moves on by its own width (method section 2)."""
+    skills, width = settings.skills, settings.active_skills
+    start = (cycle // settings.every) * width % len(skills)
+    return tuple(skills[(start + i) % len(skills)] for i in range(width))
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A design in the making."""
+
+    id: str
+    cycle: int
+    slot: int
+    attempt: int
+    skill: str
+    document_id: str
+    parents: tuple[str, ...]
+    messages: tuple[Message, ...]
+    prefill: str
+    reply: str = ""
+    source: str = ""
+    repaired: bool = False
+    segments: tuple[Segment, ...] = ()
+
+    def sampled(self, completion: Completion, segments: tuple[Segment, ...]) -> _Draft:
+        """With what the model wrote."""
+        reply = self.prefill + completion.text
+        source, repaired = extract_program(reply)
+        return dataclasses.replace(self, reply=reply, source=source, repaired=repaired, segments=segments)
+
+    def design(
+        self,
+        *,
+        findings: tuple[str, ...] = (),
+        ran: bool = False,
+        environment_id: str | None = None,
+        fault: Fault | None = None,
+    ) -> Design:
+        """The finished record."""
+        return Design(
+            id=self.id,
+            cycle=self.cycle,
+            slot=self.slot,
+            attempt=self.attempt,
+            skill=self.skill,
+            document_id=self.document_id,
+            parents=self.parents,
+            prompt="\n\n".join(f"[{message['role']}]\n{message['content']}" for message in self.messages),
+            reply=self.reply,
+            source=self.source,
+            segments=self.segments,
+            findings=findings,
+            repaired=self.repaired,
+            environment_id=environment_id,
+            ran=ran,
+            fault=fault,
+        )
+
+    def environment(self, hint: str, domain: Domain, version: int) -> Environment:
+        """The accepted environment."""
+        return Environment(
+            id=environment_id(self.source),
+            source=self.source,
+            hint=hint,
+            skill=self.skill,
+            domain=domain,
+            document_id=self.document_id,
+            cycle=self.cycle,
+            designer_version=version,
+            parents=self.parents,
+            design_id=self.id,
+        )
+
+
+class Designer:
+    """Writes environments.
+
+    Args:
+        settings: of the designer.
+        memory: the share of the prompt that examples may take.
+        domain: of the run.
+        run_seed: seeds documents and examples.
+        tools: corpus, memory, validation and hints, as callables.
+    """
+
+    def __init__(
+        self, settings: DesignerSection, memory: MemorySection, domain: Domain, run_seed: int, tools: DesignTools
+    ) -> None:
+        self.settings, self.memory, self.domain, self.run_seed, self.tools = settings, memory, domain, run_seed, tools
+        self.sampling = SamplingParams(
+            settings.max_tokens,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            top_k=settings.top_k,
+            stop=("\n```\n", "\n\n\n\n") if settings.skeleton else (),
+        )
+
+    async def fill_slot(self, policy: Policy, cycle: int, slot: int) -> SlotResult:
+        """Try until an environment is accepted, at most ``attempts`` times."""
+        skills = active_skills(self.settings, cycle)
+        designs: list[Design] = []
+        with policy.attend():
+            for attempt in range(self.settings.attempts):
+                design, environment = await self._attempt(policy, cycle, slot, attempt, skills[slot % len(skills)])
+                designs.append(design)
+                if environment is not None:
+                    return SlotResult(slot, tuple(designs), environment)
+        return SlotResult(slot, tuple(designs), None)
+
+    async def _attempt(
+        self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str
+    ) -> tuple[Design, Environment | None]:
+        draft = self._draft(policy, cycle, slot, attempt, skill)
+        chat = policy.chat(draft.messages, prefill=draft.prefill)
+        try:
+            completion = await chat.reply(self.sampling, design_key(cycle, slot, attempt))
+        except PolicyError as error:
+            return draft.design(fault=error.fault), None
+        draft = draft.sampled(completion, chat.segments)
+        try:
+            verdict = await self.tools.validate(draft.source)
+            if verdict.findings:
+                return draft.design(findings=verdict.findings, ran=verdict.ran), None
+            hint = await self.tools.hint(policy, draft.source, verdict, hint_key(cycle, slot, attempt))
+        except (SandboxError, PolicyError) as error:
+            return draft.design(fault=error.fault), None
+        except FaultError as error:
+            return draft.design(findings=(str(error),)), None
+        if hint is None:
+            return draft.design(findings=("HINT every hint was empty or leaked",), ran=True), None
+        environment = draft.environment(hint, self.domain, policy.version)
+        return draft.design(ran=True, environment_id=environment.id), environment
+
+    def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
+        seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)
+        document = self.tools.document(seed) if self.tools.document else None
+        rng = random.Random(derive_seed(self.run_seed, "examples", cycle, slot, attempt))
+        left = self.memory.max_tokens
+
+        def fits(source: str) -> bool:
+            nonlocal left
+            cost = policy.count_tokens(source)
+            if cost > left:
+                return False
+            left -= cost
+            return True
+
+        examples = self.tools.examples(skill, rng, fits)
+        messages, prefill = design_messages(self.settings, self.domain, document, skill, examples)
+        parents = tuple(example.environment_id for example in examples)
+        return _Draft(
+            id=f"{cycle}-{slot}-{attempt}",
+            cycle=cycle,
+            slot=slot,
+            attempt=attempt,
+            skill=skill,
+            document_id=document.id if document else "",
+            parents=parents,
+            messages=tuple(messages),
+            prefill=prefill,
+        )

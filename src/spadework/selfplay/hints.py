@@ -1,0 +1,38 @@
+"""Hints: written by the same model from the program, checked for leaks, written again when they do (section 5)."""
+
+from __future__ import annotations
+
+from spadework.config import HintSection
+from spadework.envs.actions import strip_thinking
+from spadework.envs.findings import fatal
+from spadework.envs.runtime_check import check_hint
+from spadework.policies.base import Policy, SamplingParams
+from spadework.selfplay.prompts import hint_messages
+from spadework.selfplay.records import JudgedProgram
+from spadework.types import Domain, Key
+
+
+class HintWriter:
+    """Asks the policy for hints."""
+
+    def __init__(self, settings: HintSection, domain: Domain, *, skeleton: bool) -> None:
+        self.settings, self.domain, self.skeleton = settings, domain, skeleton
+
+    async def __call__(self, policy: Policy, source: str, judged: JudgedProgram, key: Key) -> str | None:
+        """A hint that leaks nothing, or ``None`` when every try leaked or was empty. Raises ``PolicyError``."""
+        params = SamplingParams(self.settings.max_tokens, temperature=self.settings.temperature)
+        messages = hint_messages(self.settings, self.domain, source, skeleton=self.skeleton)
+        for attempt in range(self.settings.attempts):
+            completion = await policy.chat(messages).reply(params, (*key, attempt))
+            hint = clean_hint(completion.text, self.settings.max_words)
+            if hint and not fatal(check_hint(hint, judged.answers, judged.openings)):
+                return hint
+        return None
+
+
+def clean_hint(reply: str, max_words: int) -> str:
+    """The first paragraph of a reply without thinking, label and quotes, cut at ``max_words``; may be empty."""
+    text = strip_thinking(reply).strip()
+    paragraph = text.split("\n\n", 1)[0].strip()
+    paragraph = paragraph.removeprefix("HINT:").removeprefix("Hint:").strip().strip('"').strip()
+    return " ".join(paragraph.split()[:max_words])

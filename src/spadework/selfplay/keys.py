@@ -1,0 +1,22 @@
+"""Keys of the work of a cycle, in the order in which a deterministic engine admits it."""
+
+from __future__ import annotations
+
+from spadework.types import Arm, Key
+
+DESIGN, HINT, PLAY = 0, 1, 2
+
+
+def design_key(cycle: int, slot: int, attempt: int) -> Key:
+    """Of one attempt at a design."""
+    return (cycle, DESIGN, slot, attempt)
+
+
+def hint_key(cycle: int, slot: int, attempt: int) -> Key:
+    """Of the hint for that attempt's program."""
+    return (cycle, HINT, slot, attempt)
+
+
+def play_key(cycle: int, place: int, arm: Arm, index: int) -> Key:
+    """Of one episode; ``place`` is the environment's place in the pool."""
+    return (cycle, PLAY, place, 0 if arm == "unhinted" else 1, index)

@@ -1,0 +1,78 @@
+"""Designs that wait for their reward: held back from cycle t to t + delay, while the window's returns come in.
+
+What is held is in the checkpoint, tokens and all; the last cycle flushes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from spadework.selfplay.records import Evidence, design_from_dict, evidence_from_dict
+from spadework.types import Design
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Held:
+    """One design that waits, and what is known of its environment so far."""
+
+    design: Design
+    evidence: Evidence | None
+    """``None`` for a rejected design that trains with a reward of its own."""
+
+
+class Ledger:
+    """The designs of a few cycles, by the cycle in which they are due.
+
+    Args:
+        delay: cycles between a design and its reward.
+        window: cycles whose returns count (k); later ones of an environment that stays in play do not.
+    """
+
+    def __init__(self, delay: int, window: int) -> None:
+        self.delay, self.window = delay, window
+        self._held: list[Held] = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def hold(self, design: Design, evidence: Evidence | None) -> None:
+        """Take in a design at its own cycle."""
+        self._held.append(Held(design, evidence))
+
+    def observe(self, cycle: int, environment_id: str, unhinted_return: float, hung: bool) -> None:
+        """Add a cycle's mean unhinted return to an environment's window; NaN (faults left no episode) adds none."""
+        for index, held in enumerate(self._held):
+            if held.evidence is None or held.design.environment_id != environment_id:
+                continue
+            if cycle >= held.design.cycle + self.window:
+                continue
+            window = held.evidence.window if math.isnan(unhinted_return) else (*held.evidence.window, unhinted_return)
+            evidence = dataclasses.replace(held.evidence, window=window, hung=held.evidence.hung or hung)
+            self._held[index] = dataclasses.replace(held, evidence=evidence)
+
+    def due(self, cycle: int, *, flush: bool = False) -> list[Held]:
+        """Take out what is due at ``cycle``, or everything."""
+        due = [held for held in self._held if flush or held.design.cycle + self.delay <= cycle]
+        self._held = [held for held in self._held if held not in due]
+        return due
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is held, as plain data."""
+        return {"held": [dataclasses.asdict(held) for held in self._held]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from ``state_dict``."""
+        self._held = [
+            Held(
+                design_from_dict(row["design"]),
+                evidence_from_dict(row["evidence"]) if row["evidence"] else None,
+            )
+            for row in state["held"]
+        ]
+
+    def metrics(self) -> dict[str, float]:
+        """How many designs wait."""
+        return {"ledger/held": float(len(self._held))}

@@ -1,0 +1,362 @@
+"""The loop of method section 2: design, play, score, update, remember. The only file that imports the stages.
+
+``collect`` is everything SPADE for engines that drive us; ``run`` adds training, checkpoints and records for engines
+that we drive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import math
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from spadework import types
+from spadework.config import RunConfig
+from spadework.envs.sandbox import Sandbox
+from spadework.errors import RunError
+from spadework.policies.base import Hyperparameters, Policy, Trainer
+from spadework.rollout import PlaySettings
+from spadework.runs.metrics import Sink
+from spadework.runs.store import CycleRecord, PlayRow, RunStore, Score
+from spadework.selfplay.advantages import group_advantages
+from spadework.selfplay.batch import Scored, agent_rows, build_batch
+from spadework.selfplay.designer import Designer, SlotResult
+from spadework.selfplay.ledger import Held, Ledger
+from spadework.selfplay.memory import Memory, Remembered
+from spadework.selfplay.novelty import SeenPrograms
+from spadework.selfplay.play import group_episodes, plan_plays, play_all
+from spadework.selfplay.pool import Pool
+from spadework.selfplay.records import Evidence
+from spadework.selfplay.rewards import SkillAverages, centre, raw_reward, role_scale
+from spadework.selfplay.summary import summarise
+from spadework.types import Design, Environment, Episode, Group, derive_seed
+
+
+class Observer(Protocol):
+    """Who watches a run: the terminal view, or nobody."""
+
+    def stage(self, cycle: int, name: str, total: int) -> None:
+        """A stage of ``total`` pieces begins."""
+        ...
+
+    def advance(self, tokens: int) -> None:
+        """One piece is done; ``tokens`` were sampled for it."""
+        ...
+
+    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None:
+        """A cycle is committed."""
+        ...
+
+
+@dataclass(slots=True)
+class Stages:
+    """The stages that a loop works with, as ``build`` made them."""
+
+    designer: Designer | None
+    sandbox: Sandbox
+    play: PlaySettings
+    pool: Pool
+    memory: Memory
+    ledger: Ledger
+    averages: SkillAverages
+    seen: SeenPrograms
+    fillers: Sequence[Environment] = ()
+    """Bundled environments for slots that no design has filled yet."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that must outlive a restart."""
+        return {name: getattr(self, name).state_dict() for name in ("pool", "memory", "ledger", "averages", "seen")}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from ``state_dict``."""
+        for name, part in state.items():
+            getattr(self, name).load_state_dict(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One cycle's training rows, and the record of how they came about."""
+
+    sequences: list[types.Sequence]
+    record: CycleRecord
+
+
+class SelfPlay:
+    """One run of the method."""
+
+    def __init__(self, config: RunConfig, stages: Stages, observer: Observer) -> None:
+        self.config, self.stages, self.observer = config, stages, observer
+
+    async def run(self, policy: Policy, trainer: Trainer, store: RunStore, sinks: Sequence[Sink] = ()) -> None:
+        """Run from the store's last checkpoint to the last cycle.
+
+        Raises:
+            RunError: the disk is full, or too many episodes failed by sandbox or endpoint.
+        """
+        start, policy = await self._restore(policy, trainer, store)
+        for cycle in range(start, self.config.run.cycles):
+            began = time.perf_counter()
+            collected = await self.collect(policy, cycle)
+            played = time.perf_counter()
+            self.observer.stage(cycle, "update", 1)
+            trained = await trainer.train(collected.sequences, self._hyperparameters()) if collected.sequences else {}
+            policy = await trainer.sync()
+            ended = time.perf_counter()
+            metrics = {
+                **collected.record.metrics,
+                **{f"train/{name}": value for name, value in trained.items()},
+                "time/collect_s": played - began,
+                "time/update_s": ended - played,
+            }
+            self._commit(collected.record, metrics, trainer, store)
+            for sink in sinks:
+                sink.log(cycle, metrics)
+            self.observer.cycle_done(cycle, metrics)
+
+    async def collect(self, policy: Policy, cycle: int) -> Collected:
+        """Design if due, play, score: the training rows of one cycle, and everything worth keeping of it."""
+        designs, environments = await self._design(policy, cycle)
+        episodes = await self._play(policy, cycle)
+        groups = group_episodes(episodes)
+        self._check_faults(episodes, cycle)
+        self._observe(cycle, designs, groups)
+        settings = self.config.agent
+        agent = agent_rows(
+            groups,
+            group_advantages,
+            train_hinted=settings.train_hinted,
+            mask_truncated=settings.mask_truncated,
+        )
+        designer, scores = self._score(cycle, len(agent))
+        sequences = build_batch([*agent, *designer])
+        self._remember(groups)
+        anchors = {environment.id for environment in self.stages.pool.anchors}
+        metrics = summarise(designs, episodes, groups, scores, anchors) | {
+            "rows/agent": float(len(agent)),
+            "rows/designer": float(len(designer)),
+            **self.stages.pool.metrics(),
+            **self.stages.memory.metrics(),
+            **self.stages.ledger.metrics(),
+        }
+        self.stages.pool.mark_played()
+        record = CycleRecord(
+            cycle=cycle,
+            environments=environments,
+            designs=designs,
+            scores=scores,
+            plays=[_play_row(group) for group in groups],
+            episodes=episodes,
+            sequences=sequences,
+            metrics=metrics,
+        )
+        return Collected(sequences, record)
+
+    async def _restore(self, policy: Policy, trainer: Trainer, store: RunStore) -> tuple[int, Policy]:
+        checkpoint = store.last_checkpoint()
+        if checkpoint is None:
+            return 0, policy
+        trainer.load(checkpoint.folder)
+        self.stages.load_state_dict(checkpoint.state)
+        return checkpoint.cycle + 1, policy
+
+    async def _design(self, policy: Policy, cycle: int) -> tuple[list[Design], list[Environment]]:
+        """Fill the slots when it is time to; returns all attempts, and the environments that entered the pool."""
+        pool, designer = self.stages.pool, self.stages.designer
+        entered = list(pool.anchors) if cycle == 0 else []
+        if designer is None or cycle % self.config.designer.every:
+            return [], entered
+        slots = self.config.designer.environments
+        self.observer.stage(cycle, "design", slots)
+        results = await self._fill_slots(policy, designer, cycle, slots)
+        designs: list[Design] = []
+        for result in results:
+            kept = self._refuse_twin(result)
+            designs += kept.designs
+            if kept.environment is not None:
+                pool.fill(kept.slot, kept.environment)
+                self.stages.seen.add(kept.environment.source)
+                entered.append(kept.environment)
+        for slot in pool.empty_slots():
+            filler = self._filler(cycle, slot)
+            if filler is not None:
+                pool.fill(slot, filler)
+                entered.append(filler)
+        return designs, entered
+
+    async def _fill_slots(self, policy: Policy, designer: Designer, cycle: int, slots: int) -> list[SlotResult]:
+        async def one(slot: int) -> SlotResult:
+            result = await designer.fill_slot(policy, cycle, slot)
+            self.observer.advance(sum(s.sampled for design in result.designs for s in design.segments))
+            return result
+
+        async with asyncio.TaskGroup() as group:
+            with policy.attend():
+                tasks = [group.create_task(one(slot)) for slot in range(slots)]
+                await asyncio.sleep(0)  # as in play: all slots attend before the first batch may start
+        return [task.result() for task in tasks]
+
+    def _refuse_twin(self, result: SlotResult) -> SlotResult:
+        """Two slots of one cycle may have written the same program: the later one is a copy."""
+        environment = result.environment
+        if environment is None or not self.config.validation.refuse_copies:
+            return result
+        if environment.source not in self.stages.seen:
+            return result
+        twin = dataclasses.replace(
+            result.designs[-1], environment_id=None, findings=("COPY same structure and numbers as an accepted design",)
+        )
+        return SlotResult(result.slot, (*result.designs[:-1], twin), None)
+
+    def _filler(self, cycle: int, slot: int) -> Environment | None:
+        playing = {environment.id for environment in self.stages.pool.environments}
+        free = [environment for environment in self.stages.fillers if environment.id not in playing]
+        if not free:
+            return None
+        return free[derive_seed(self.config.run.seed, "filler", cycle, slot) % len(free)]
+
+    async def _play(self, policy: Policy, cycle: int) -> list[Episode]:
+        config, pool = self.config, self.stages.pool
+        counts = (config.play.episodes, config.hinted_episodes)
+        plays = plan_plays(pool.environments, pool.is_fresh, cycle, config.run.seed, counts)
+        self.observer.stage(cycle, "play", len(plays))
+        return await play_all(
+            policy,
+            self.stages.sandbox,
+            plays,
+            self.stages.play,
+            concurrency=None if config.run.deterministic else config.play.concurrency,
+            on_done=lambda episode: self.observer.advance(sum(s.sampled for s in episode.segments)),
+        )
+
+    def _check_faults(self, episodes: Sequence[Episode], cycle: int) -> None:
+        """Stop loudly when the machinery, not the programs, fails (faults.md, 4)."""
+        failed = [e for e in episodes if e.fault is not None and e.fault.kind != "program"]
+        if episodes and len(failed) / len(episodes) > self.config.run.max_fault_share:
+            fault = failed[-1].fault
+            assert fault is not None
+            raise RunError(
+                f"cycle {cycle}: {len(failed)} of {len(episodes)} episodes failed by the {fault.kind}, more than "
+                f"run.max_fault_share = {self.config.run.max_fault_share}; the last one: {fault.code} {fault.message}"
+            )
+
+    def _observe(self, cycle: int, designs: Sequence[Design], groups: Sequence[Group]) -> None:
+        """Give the ledger this cycle's designs and returns."""
+        by_arm = _by_environment(groups)
+        for design in designs:
+            if design.fault is not None:
+                continue
+            if design.environment_id is not None:
+                arms = by_arm[design.environment_id]
+                self.stages.ledger.hold(design, _evidence(design, arms))
+            elif self.config.designer.train_rejected:
+                self.stages.ledger.hold(design, None)
+        for environment_id, arms in by_arm.items():
+            mean = arms["unhinted"].mean_return if "unhinted" in arms else math.nan
+            self.stages.ledger.observe(cycle, environment_id, mean, _hung(arms.values()))
+
+    def _score(self, cycle: int, agent_count: int) -> tuple[list[Scored], list[Score]]:
+        """Pay the designs that are due: raw, centred by design cycle and skill, scaled between the roles."""
+        config = self.config
+        due = self.stages.ledger.due(cycle, flush=cycle == config.run.cycles - 1)
+        raws = [(held, raw) for held in due if (raw := self._raw(held)) is not None]
+        centred: list[tuple[Held, float, float]] = []
+        for design_cycle in sorted({held.design.cycle for held, _ in raws}):
+            own = [(held, raw) for held, raw in raws if held.design.cycle == design_cycle]
+            rewards = centre([raw for _, raw in own], [held.design.skill for held, _ in own])
+            centred += [(held, raw, reward) for (held, raw), reward in zip(own, rewards, strict=True)]
+        trains = config.designer.train
+        scale = role_scale(agent_count, len(centred) if trains else 0, config.designer.every, config.reward)
+        scores = [Score(held.design.id, raw, reward, reward * scale) for held, raw, reward in centred]
+        if not trains:
+            return [], scores
+        return [
+            Scored(held.design.segments, reward * scale, "designer", f"design/{held.design.cycle}", held.design.id)
+            for held, _, reward in centred
+        ], scores
+
+    def _raw(self, held: Held) -> float | None:
+        if held.evidence is None:
+            return self.config.designer.rejected_reward
+        return raw_reward(held.evidence, self.config.reward, self.stages.averages)
+
+    def _remember(self, groups: Sequence[Group]) -> None:
+        """Write every environment that was played into memory, and its return into its skill's averages."""
+        playing = {environment.id: environment for environment in self.stages.pool.environments}
+        for environment_id, arms in _by_environment(groups).items():
+            environment, unhinted = playing[environment_id], arms.get("unhinted")
+            if unhinted is None or not unhinted.valid:
+                continue
+            self.stages.averages.update(environment.skill, unhinted.mean_return)
+            regret = arms["hinted"].mean_return - unhinted.mean_return if "hinted" in arms else None
+            self.stages.memory.remember(
+                Remembered(
+                    environment_id=environment_id,
+                    source=environment.source,
+                    skill=environment.skill,
+                    document_id=environment.document_id,
+                    cycle=environment.cycle,
+                    win_rate=unhinted.win_rate,
+                    regret=self.stages.memory.regret_of(environment_id) if regret is None else regret,
+                )
+            )
+
+    def _commit(self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore) -> None:
+        run = self.config.run
+        last = record.cycle == run.cycles - 1
+        due = last or (record.cycle + 1) % run.checkpoint_every == 0
+        final = dataclasses.replace(record, metrics=metrics)
+        store.commit(final, self.stages.state_dict() if due else None, trainer.save)
+        store.prune(run.keep_checkpoints)
+
+    def _hyperparameters(self) -> Hyperparameters:
+        update = self.config.update
+        return Hyperparameters(
+            lr=update.lr,
+            clip_low=update.clip_low,
+            clip_high=update.clip_high,
+            importance_cap=update.importance_cap,
+            kl_coef=update.kl_coef,
+            grad_clip=update.grad_clip,
+            betas=(update.beta1, update.beta2),
+            weight_decay=update.weight_decay,
+            minibatches=update.minibatches,
+        )
+
+
+def _by_environment(groups: Sequence[Group]) -> dict[str, dict[str, Group]]:
+    arms: dict[str, dict[str, Group]] = defaultdict(dict)
+    for group in groups:
+        arms[group.environment_id][group.arm] = group
+    return arms
+
+
+def _hung(groups: Any) -> bool:
+    """Whether a call of the program ran into its time limit in any episode."""
+    return any(e.fault is not None and e.fault.code == "ENV205" for group in groups for e in group.episodes)
+
+
+def _evidence(design: Design, arms: Mapping[str, Group]) -> Evidence:
+    return Evidence(
+        skill=design.skill,
+        hinted_return=arms["hinted"].mean_return if "hinted" in arms else math.nan,
+        unhinted_return=arms["unhinted"].mean_return if "unhinted" in arms else math.nan,
+        window=(),
+        hung=_hung(arms.values()),
+        repaired=design.repaired,
+    )
+
+
+def _play_row(group: Group) -> PlayRow:
+    return PlayRow(
+        environment_id=group.environment_id,
+        arm=group.arm,
+        episodes=len(group.episodes),
+        faults=len(group.episodes) - len(group.valid),
+        mean_return=group.mean_return,
+        win_rate=group.win_rate,
+    )

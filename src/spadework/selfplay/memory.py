@@ -1,0 +1,91 @@
+"""Past environments with their win rates and regrets, from which the designer's prompt takes examples (section 3)."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spadework.selfplay.records import Example, Label
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One past environment."""
+
+    environment_id: str
+    source: str
+    skill: str
+    document_id: str
+    cycle: int
+    win_rate: float
+    regret: float
+
+
+class Memory:
+    """At most ``size`` environments, oldest out; writing one again updates it in place."""
+
+    def __init__(self, size: int = 200) -> None:
+        self.size = size
+        self._entries: dict[str, Remembered] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def entries(self) -> tuple[Remembered, ...]:
+        """Oldest first."""
+        return tuple(self._entries.values())
+
+    def remember(self, entry: Remembered) -> None:
+        """Write an environment, or its newer win rate and regret."""
+        self._entries[entry.environment_id] = entry
+        while len(self._entries) > self.size:
+            del self._entries[next(iter(self._entries))]
+
+    def regret_of(self, environment_id: str) -> float:
+        """The regret last written for an environment; 0 for one that is not held."""
+        entry = self._entries.get(environment_id)
+        return entry.regret if entry else 0.0
+
+    def examples(
+        self, skill: str, rng: random.Random, positive: int, negative: int, fits: Callable[[str], bool]
+    ) -> tuple[Example, ...]:
+        """Examples for a prompt.
+
+        Good ones are drawn from the top max(3n, 10) by regret among those of ``skill`` with a win rate in
+        [0.15, 0.85]; bad ones from those above 0.9 or below 0.1.
+
+        Args:
+            skill: of the design.
+            rng: draws the examples.
+            positive: how many good ones.
+            negative: how many bad ones.
+            fits: takes a program and says whether the budget still holds it; asked once for each that is drawn.
+        """
+        same = [entry for entry in self._entries.values() if entry.skill == skill]
+        middle = sorted((e for e in same if 0.15 <= e.win_rate <= 0.85), key=lambda e: -e.regret)
+        top = middle[: max(3 * positive, 10)]
+        edges = [entry for entry in same if entry.win_rate > 0.9 or entry.win_rate < 0.1]
+        drawn: list[tuple[Remembered, Label]] = [(entry, "good") for entry in _draw(top, positive, rng)]
+        drawn += [(e, "too easy" if e.win_rate > 0.9 else "too hard") for e in _draw(edges, negative, rng)]
+        return tuple(Example(e.environment_id, e.source, label) for e, label in drawn if fits(e.source))
+
+    def state_dict(self) -> dict[str, Any]:
+        """All entries, oldest first, as plain data."""
+        return {"entries": [dataclasses.asdict(entry) for entry in self._entries.values()]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from ``state_dict``."""
+        entries = [Remembered(**row) for row in state["entries"]]
+        self._entries = {entry.environment_id: entry for entry in entries}
+
+    def metrics(self) -> dict[str, float]:
+        """How full it is."""
+        return {"memory/size": float(len(self._entries))}
+
+
+def _draw(entries: list[Remembered], n: int, rng: random.Random) -> list[Remembered]:
+    return rng.sample(entries, min(n, len(entries)))

@@ -1,0 +1,96 @@
+"""Records that stages hand to one another through the loop, and their way from plain data back out of a checkpoint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from spadework.types import Design, Fault, Segment
+
+Label = Literal["good", "too easy", "too hard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A past environment as the designer is shown it."""
+
+    environment_id: str
+    source: str
+    label: Label
+
+
+class JudgedProgram(Protocol):
+    """What a validator says of a program."""
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """Why it is rejected; empty when accepted."""
+        ...
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The oracle's answers, one a seed."""
+        ...
+
+    @property
+    def openings(self) -> tuple[str, ...]:
+        """First observations of those plays."""
+        ...
+
+    @property
+    def ran(self) -> bool:
+        """Whether it could be constructed, reset and stepped."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one environment when its design is scored."""
+
+    skill: str
+    hinted_return: float
+    """Mean hinted return of the design cycle; NaN when the hinted arm was not played."""
+    unhinted_return: float
+    """Mean unhinted return of the design cycle, where both arms saw the same weights."""
+    window: tuple[float, ...]
+    """Mean unhinted return of each cycle of the window, in order; faulty cycles left out."""
+    hung: bool = False
+    """A step, a reset or the load ran into its time limit."""
+    repaired: bool = False
+
+    @property
+    def regret(self) -> float:
+        """Hinted minus unhinted mean return, matched on the design cycle; may be negative; NaN when unknown."""
+        return self.hinted_return - self.unhinted_return
+
+    @property
+    def solve_rate(self) -> float:
+        """w: the mean unhinted return over the window, clipped to [0, 1]; NaN without any valid cycle."""
+        if not self.window:
+            return math.nan
+        return min(1.0, max(0.0, math.fsum(self.window) / len(self.window)))
+
+
+def segment_from_dict(row: Mapping[str, Any]) -> Segment:
+    """A segment from ``dataclasses.asdict`` or from JSON."""
+    return Segment(
+        tokens=tuple(row["tokens"]),
+        loss_mask=tuple(row["loss_mask"]),
+        logprobs=tuple(row["logprobs"]),
+        policy_version=int(row["policy_version"]),
+    )
+
+
+def design_from_dict(row: Mapping[str, Any]) -> Design:
+    """A design from ``dataclasses.asdict`` or from JSON."""
+    tuples = {key: tuple(row[key]) for key in ("parents", "findings")}
+    segments = tuple(segment_from_dict(segment) for segment in row["segments"])
+    fault = Fault(**row["fault"]) if row["fault"] else None
+    return Design(**{**row, **tuples, "segments": segments, "fault": fault})
+
+
+def evidence_from_dict(row: Mapping[str, Any]) -> Evidence:
+    """Evidence from ``dataclasses.asdict`` or from JSON."""
+    return Evidence(**{**row, "window": tuple(row["window"])})

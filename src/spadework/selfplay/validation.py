@@ -1,0 +1,60 @@
+"""Validation of a design, in the order of method section 4; the first stage with a fatal finding rejects it.
+
+The checks are those of ``spadework check``. A fault of the sandbox says nothing about the program: it is tried once
+more, and then the attempt is given up as such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spadework.envs.findings import Finding, fatal
+from spadework.envs.players import decode
+from spadework.envs.runtime_check import RuntimeChecks, check_runtime
+from spadework.envs.sandbox import Sandbox
+from spadework.envs.static_check import check_source
+from spadework.errors import SandboxError
+from spadework.selfplay.novelty import SeenPrograms
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What validation says of one program."""
+
+    findings: tuple[str, ...]
+    """Why it is rejected; empty when it is accepted."""
+    answers: tuple[str, ...] = ()
+    """Answers of the oracle, one a seed: what a hint must not contain."""
+    openings: tuple[str, ...] = ()
+    """First observations of those plays: what a hint may repeat."""
+    ran: bool = False
+    """Whether it could be constructed, reset and stepped without a fault."""
+
+
+class Validator:
+    """Judges programs; ``seen`` holds what may not be copied."""
+
+    def __init__(self, sandbox: Sandbox, checks: RuntimeChecks, seen: SeenPrograms | None = None) -> None:
+        self.sandbox, self.checks, self.seen = sandbox, checks, seen
+
+    async def __call__(self, source: str) -> Verdict:
+        """Judge one program. Raises ``SandboxError`` when the sandbox failed twice."""
+        if not source.strip():
+            return Verdict(("ENV001 the reply holds no Python block",))
+        static = fatal(check_source(source, self.checks.domain))
+        if static:
+            return Verdict(_texts(static))
+        try:
+            report = await check_runtime(self.sandbox, source, self.checks)
+        except SandboxError:
+            report = await check_runtime(self.sandbox, source, self.checks)
+        rejected = list(fatal(report.findings))
+        ran = not any(finding.code.startswith(("ENV0", "ENV2")) for finding in rejected)
+        if not rejected and self.seen is not None and source in self.seen:
+            return Verdict(("COPY same structure and numbers as a known environment",), ran=ran)
+        answers = [decode(play.actions[-1], self.checks.domain) or "" for play in report.oracle]
+        return Verdict(_texts(rejected), tuple(answers), tuple(play.opening for play in report.oracle), ran)
+
+
+def _texts(findings: tuple[Finding, ...] | list[Finding]) -> tuple[str, ...]:
+    return tuple(str(finding) for finding in findings)
