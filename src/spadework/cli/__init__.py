@@ -12,6 +12,8 @@ from spadework.errors import SpadeworkError
 
 COMMANDS = {
     "train": "run self-play training from a config",
+    "check": "find the faults of environment programs",
+    "pool": "import pools of environments and show what they hold",
 }
 """Verb -> help line. The module ``spadework.cli.VERB`` defines ``add_arguments(parser)`` and ``run(args) -> int``."""
 

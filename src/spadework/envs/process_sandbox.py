@@ -53,7 +53,7 @@ class ProcessSandbox:
         await self.close()
 
     def _spawn(self, source: str, limits: Limits) -> Instance:
-        config = launch.describe(numpy=launch.mentions_numpy(source), math_verify=launch.mentions_math_verify(source))
+        config = launch.describe(launch.kind_of(source))
         ours, theirs = socket.socketpair()
         with theirs:
             process = launch.start(

@@ -34,6 +34,14 @@ def check_source(source: str, domain: Domain) -> list[Finding]:
     return sorted(set(findings), key=lambda finding: (finding.line or 0, finding.code, finding.message))
 
 
+def domain_of(source: str) -> Domain:
+    """Tool use for a program that stands on one of its bases or defines tools; games for any other."""
+    try:
+        return "tool_use" if Program(parse(source)).tool_use else "games"
+    except SyntaxError:
+        return "games"
+
+
 def _parse_findings(source: str, error: SyntaxError) -> list[Finding]:
     found = [Finding("ENV001", f"{error.msg or error}", error.lineno)]
     fence = _FENCE.search(source)

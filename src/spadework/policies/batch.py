@@ -77,6 +77,7 @@ class ContinuousBatch:
     ) -> None:
         self._decoder = model.get_decoder()
         self._head = model.get_output_embeddings()
+        self._layers = model.config.get_text_config().num_hidden_layers
         self._device = next(model.parameters()).device
         self._template = template
         self._run_seed = run_seed
@@ -91,7 +92,7 @@ class ContinuousBatch:
 
     def clear(self) -> None:
         """Forget all keys and values (the weights changed)."""
-        self._cache = SlotCache(self._total, self._max_length)
+        self._cache = SlotCache(self._layers, self._total, self._max_length)
         self._held: list[list[int]] = [[] for _ in range(self._total)]
         self._used = [0] * self._total
 

@@ -39,6 +39,11 @@ def write_checkpoint(path: Path, weights: Mapping[str, Tensor], moments: Moments
     sizes = {name: (aside / name).stat().st_size for name in (_WEIGHTS, _MOMENTS)}
     index = {"format": _FORMAT, "version": version, "lora_rank": lora_rank, "sizes": sizes}
     (aside / _INDEX).write_text(json.dumps(index, indent=1))
+    replace_folder(aside, path)
+
+
+def replace_folder(aside: Path, path: Path) -> None:
+    """Put the folder ``aside`` where ``path`` is; at every moment one of the two is whole."""
     if path.exists():
         old = path.with_name(f".{path.name}.old")
         shutil.rmtree(old, ignore_errors=True)

@@ -49,7 +49,7 @@ class LocalOptions:
     deterministic: bool = False
     """Batches depend on who takes part (``Policy.attend``) and never on timing."""
     max_length: int = 2048
-    """Longest row in tokens, prompt and reply together."""
+    """Longest row in tokens, prompt and reply together; never more than the model reads."""
     micro_batch_tokens: int = 1024
     """Tokens of one forward and backward pass of training, after rows were merged by their common prefixes."""
 
@@ -134,7 +134,7 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
     if options.threads:
         torch.set_num_threads(options.threads)
     loaded = load_model(name_or_path, seed=run_seed)
-    check_model(loaded.model, options.max_length)
+    max_length = check_model(loaded.model, options.max_length)
     template = HFTemplate(loaded.tokenizer, stop_tokens_of(loaded.model))
     speaker = sampling_copy(loaded.model, options.torch_dtype).to(options.device)
     batch = ContinuousBatch(
@@ -143,7 +143,7 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
         run_seed=run_seed,
         slots=options.slots,
         parked=options.parked,
-        max_length=options.max_length,
+        max_length=max_length,
     )
     worker = ThreadPoolExecutor(1, thread_name_prefix="spadework-model")
     engine = Engine(batch, Grammars(loaded.tokenizer), worker, deterministic=options.deterministic)
@@ -151,4 +151,4 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
     model = loaded.model.to(options.device)
     if options.lora_rank:
         model = with_adapter(model, options.lora_rank, run_seed)
-    return policy, LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed).model)
+    return policy, LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed))

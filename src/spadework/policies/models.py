@@ -6,9 +6,11 @@ float32 folder in the user's cache. ``tiny-random`` needs nothing at all. Any ot
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import importlib.metadata
+import io
 import json
 import logging
 import os
@@ -99,13 +101,16 @@ def with_adapter(model: Any, rank: int, seed: int) -> Any:
         return get_peft_model(model, config).eval()
 
 
-def check_model(model: Any, max_length: int) -> None:
-    """Refuse what our attention would compute wrongly: state-space layers, short windows, capped logits.
+def check_model(model: Any, max_length: int) -> int:
+    """The longest row that the model reads, at most ``max_length``.
+
+    Refuses what our attention would compute wrongly: state-space layers, short windows, capped logits.
 
     Raises:
         ConfigError: With the reason.
     """
     config = model.config.get_text_config()
+    max_length = min(max_length, config.max_position_embeddings)
     kinds = set(getattr(config, "layer_types", None) or ())
     window = getattr(config, "sliding_window", None) if "sliding_attention" in kinds else None
     reasons = [f"it has layers of kind {kind!r}" for kind in sorted(kinds - {"full_attention", "sliding_attention"})]
@@ -113,10 +118,9 @@ def check_model(model: Any, max_length: int) -> None:
         reasons.append(f"its attention window of {window} tokens is shorter than max_length = {max_length}")
     capped = ("final_logit_softcapping", "attn_logit_softcapping", "logits_scaling", "logit_scale")
     reasons += [f"it sets {name}" for name in capped if getattr(config, name, None) not in (None, 1, 1.0)]
-    if max_length > config.max_position_embeddings:
-        reasons.append(f"it reads {config.max_position_embeddings} tokens, fewer than max_length = {max_length}")
     if reasons:
         raise ConfigError(f"The model {config.name_or_path!r} cannot be run by the local engine: {'; '.join(reasons)}.")
+    return max_length
 
 
 def stop_tokens_of(model: Any) -> tuple[int, ...]:
@@ -212,8 +216,9 @@ def _rebuild(gguf: Path, folder: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     source = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name}
-    tokenizer = AutoTokenizer.from_pretrained(**source)
-    quantised = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    with contextlib.redirect_stderr(io.StringIO()):  # its progress bar has no switch of its own
+        tokenizer = AutoTokenizer.from_pretrained(**source)
+        quantised = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
     config = quantised.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config

@@ -9,10 +9,11 @@ It plugs into transformers as an attention function, which needs no cache class 
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -21,29 +22,37 @@ ATTENTION = "spadework_slots"
 
 
 class SlotCache:
-    """Buffers of shape [rows, key/value heads, columns, head size], one pair a layer, made when the layer first runs.
+    """Buffers of shape [layers, rows, key/value heads, columns, head size], made when the first layer first runs.
 
-    Memory is only taken for columns that were written (on a CPU): the pages are zero until then.
+    On a CPU memory is only taken for columns that were written.
     """
 
-    def __init__(self, rows: int, columns: int) -> None:
-        self.rows = rows
-        self.columns = -(-columns // 64) * 64
-        self._buffers: dict[int, tuple[Tensor, Tensor]] = {}
+    def __init__(self, layers: int, rows: int, columns: int) -> None:
+        self.columns = columns
+        self._layers = layers
+        self._rows = rows
+        self._buffers: tuple[Tensor, Tensor] | None = None
 
-    def buffers(self, layer: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of a layer; ``like`` is [rows of the pass, heads, new tokens, head size]."""
-        pair = self._buffers.get(layer)
-        if pair is None:
-            shape = (self.rows, like.shape[1], self.columns + 1, like.shape[3])
-            pair = self._buffers[layer] = (_zeros(shape, like), _zeros(shape, like))
-        return pair
+    def layer(self, index: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Buffers of a layer; ``key`` and ``value`` are [rows of the pass, heads, new tokens, head size]."""
+        if self._buffers is None:
+            self._buffers = (self._zeros(key), self._zeros(value))
+        return self._buffers[0][index], self._buffers[1][index]
 
     def copy(self, source: int, target: int, columns: int) -> None:
         """Make the first ``columns`` of row ``target`` those of row ``source``."""
-        for pair in self._buffers.values():
-            for buffer in pair:
-                buffer[target, :, :columns].copy_(buffer[source, :, :columns])
+        for buffer in self._buffers or ():
+            buffer[:, target, :, :columns].copy_(buffer[:, source, :, :columns])
+
+    def _zeros(self, like: Tensor) -> Tensor:
+        """Zeros: masked columns must be finite, so never ``empty``. One column more takes the padding's writes."""
+        shape = (self._layers, self._rows, like.shape[1], self.columns + 1, like.shape[3])
+        if like.device.type != "cpu":
+            return torch.zeros(shape, dtype=like.dtype, device=like.device)
+        # An anonymous mapping is zero, and takes memory page by page as it is written.
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        memory = mmap.mmap(-1, like.element_size() * math.prod(shape), flags=flags)
+        return torch.frombuffer(memory, dtype=like.dtype).view(shape)
 
 
 class SlotPass:
@@ -78,7 +87,7 @@ class SlotPass:
 
     def update(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Write the new keys and values; return all of the pass's rows, [rows, heads, columns, head size]."""
-        keys, values = self._cache.buffers(layer, key)
+        keys, values = self._cache.layer(layer, key, value)
         keys[self._index[:, None], :, self._targets] = key.transpose(1, 2)
         values[self._index[:, None], :, self._targets] = value.transpose(1, 2)
         return keys[self._selection, :, : self._columns], values[self._selection, :, : self._columns]
@@ -113,13 +122,3 @@ def slot_attention(
         folded, keys, values, attn_mask=slots.mask_for(groups, query.dtype), scale=options.get("scaling")
     )
     return out.reshape(rows, heads, width, -1).transpose(1, 2), None
-
-
-def _zeros(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Zeros whose memory pages are taken as they are written; masked columns must be finite, so never ``empty``."""
-    if like.device.type != "cpu":
-        return torch.zeros(shape, dtype=like.dtype, device=like.device)
-    size = like.element_size() * int(np.prod(shape))
-    raw = np.zeros(size + 64, dtype=np.uint8)
-    offset = -raw.ctypes.data % 64
-    return torch.from_numpy(raw[offset : offset + size]).view(like.dtype).view(shape)

@@ -32,8 +32,9 @@ from torch import Tensor, nn
 
 from spadework import types
 from spadework.policies.base import Caps, Hyperparameters, Metrics
-from spadework.policies.checkpoint import read_checkpoint, write_checkpoint
+from spadework.policies.checkpoint import read_checkpoint, replace_folder, write_checkpoint
 from spadework.policies.losses import kl_estimate, surrogate_loss, target_logprobs
+from spadework.policies.models import LoadedModel
 from spadework.policies.packs import PackTensors, build_packs
 from spadework.policies.tree_attention import ATTENTION, TreePass, tree_attention
 
@@ -72,11 +73,11 @@ class LocalTrainer:
         model: In float32; with LoRA, the wrapped model.
         policy: Gets the trained weights at ``sync``.
         options: The options of both.
-        load_start: Loads the start model again, for the KL of a full fine-tuning.
+        load_start: Loads the start model again: for the KL of a full fine-tuning, and to export.
     """
 
     def __init__(
-        self, model: Any, policy: LocalPolicy, options: LocalOptions, load_start: Callable[[], nn.Module]
+        self, model: Any, policy: LocalPolicy, options: LocalOptions, load_start: Callable[[], LoadedModel]
     ) -> None:
         _use_tree_attention(model)
         self._model = model
@@ -149,6 +150,17 @@ class LocalTrainer:
                     }
         self._push()
         self._policy.set_version(version)
+
+    def export(self, path: Path) -> None:
+        """Write the trained weights, adapters added in, and the tokenizer as a Hugging Face folder, in float32."""
+        loaded = self._load_start()
+        model: Any = loaded.model
+        # Tied weights have one name here and two in the model: hence not strict.
+        model.load_state_dict(_merged_weights(self._model), strict=False)
+        aside = path.with_name(f".{path.name}.part")
+        model.save_pretrained(aside)
+        loaded.tokenizer.save_pretrained(aside)
+        replace_folder(aside, path)
 
     def _push(self) -> None:
         self._policy.set_weights(_merged_weights(self._model))
@@ -244,7 +256,7 @@ class LocalTrainer:
             with self._model.disable_adapter():
                 return self._frozen(self._model, pack, hp)
         if self._start is None:
-            self._start = self._load_start().to(self._device).requires_grad_(False)
+            self._start = self._load_start().model.to(self._device).requires_grad_(False)
             _use_tree_attention(self._start)
         return self._frozen(self._start, pack, hp)
 

@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS plays (
 CREATE TABLE IF NOT EXISTS metrics (cycle INTEGER, name TEXT, value REAL, PRIMARY KEY (cycle, name));
 CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, state TEXT);
 """
+TORN = ".torn"
 CYCLE_TABLES = ("environments", "designs", "scores", "plays", "metrics", "checkpoints")
 
 
@@ -233,11 +234,12 @@ class RunStore:
                 self._db.execute(f"DELETE FROM {table} WHERE cycle > ?", (last,))
         for folder in ("episodes", "sequences", "checkpoints"):
             for path in (self.path / folder).iterdir():
-                if path.name.startswith(".") or (path.stem.isdigit() and int(path.stem) > last):
+                left_over = path.stem.isdigit() and int(path.stem) > last and path.suffix != TORN
+                if path.name.startswith(".") or left_over:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _set_aside(self, checkpoint: Checkpoint, why: str) -> None:
-        aside = checkpoint.folder.with_name(f"{checkpoint.folder.name}.torn")
+        aside = checkpoint.folder.with_name(checkpoint.folder.name + TORN)
         if checkpoint.folder.exists():
             shutil.rmtree(aside, ignore_errors=True)
             checkpoint.folder.rename(aside)

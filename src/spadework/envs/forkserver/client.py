@@ -69,7 +69,7 @@ class ForkServer:
         self._require = frozenset(require)
         self._without = sorted(without)
         self._unsafe = unsafe
-        self._nurseries: dict[tuple[bool, int], asyncio.Task[Nursery]] = {}
+        self._nurseries: dict[tuple[launch.Kind, int], asyncio.Task[Nursery]] = {}
         self._templates: OrderedDict[tuple[str, Limits], _Template] = OrderedDict()
         self._code: OrderedDict[str, bytes] = OrderedDict()
         self._slots = asyncio.Semaphore(self.pool.instances)
@@ -103,7 +103,7 @@ class ForkServer:
 
     async def layers(self) -> dict[str, tuple[bool, str]]:
         """Each layer: whether it holds, and what it is or why it is missing."""
-        return (await self._nursery(False, 0)).layers
+        return (await self._nursery(launch.Kind(), 0)).layers
 
     def live(self) -> list[Instance]:
         """All instances, templates included."""
@@ -131,8 +131,7 @@ class ForkServer:
         await self.close()
 
     async def _open(self, source: str, limits: Limits) -> Instance:
-        heavy = launch.mentions_math_verify(source)
-        nursery = await self._nursery(heavy, self._turn())
+        nursery = await self._nursery(launch.kind_of(source), self._turn())
         if not nursery.layers["templates"][0]:
             return await self._load(nursery.spawn(limits, template=False), source)
         template = self._template(source, limits, nursery)
@@ -152,16 +151,16 @@ class ForkServer:
         self._next = (self._next + 1) % self.pool.zygotes
         return self._next
 
-    async def _nursery(self, heavy: bool, index: int) -> Nursery:
+    async def _nursery(self, kind: launch.Kind, index: int) -> Nursery:
         """The zygote of this kind and core, started or restarted if need be."""
-        task = self._nurseries.get((heavy, index))
+        task = self._nurseries.get((kind, index))
         if task is None or (task.done() and (not _succeeded(task) or task.result().dead)):
             support.check_platform()
-            task = self._nurseries[heavy, index] = asyncio.create_task(self._start(heavy))
+            task = self._nurseries[kind, index] = asyncio.create_task(self._start(kind))
         return await asyncio.shield(task)
 
-    async def _start(self, heavy: bool) -> Nursery:
-        config = {**launch.describe(numpy=True, math_verify=heavy), "without": self._without}
+    async def _start(self, kind: launch.Kind) -> Nursery:
+        config = {**launch.describe(kind), "without": self._without}
         nursery = Nursery(config, self._gate)
         try:
             await nursery.ready()

@@ -25,6 +25,8 @@ from spadework.errors import FaultError, ProgramError, SandboxError
 
 START_SECONDS = 60.0
 """Wall seconds that a child may take to say that it is ready."""
+RECEIVE = 1 << 16
+"""Bytes read at once: a larger buffer would be mapped anew for each."""
 GRACE_SECONDS = 1.0
 """Wall seconds from the end of a connection to the end of its process."""
 CREDENTIALS = struct.Struct("iII")
@@ -118,8 +120,8 @@ class Instance:
             status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace")
         except OSError:
             return True  # the host hides processes from us
-        inner = [line.split()[-1] for line in status.splitlines() if line.startswith("NSpid:")]
-        return not inner or inner[0] == str(self.inner_pid)
+        ids = status.partition("NSpid:")[2].partition("\n")[0].split()
+        return not ids or ids[-1] == str(self.inner_pid)
 
     async def compile(self, source: str) -> bytes:
         """Marshalled code of ``source``: for ``load``, and for no process but a child."""
@@ -249,7 +251,7 @@ class Instance:
 
     def _readable(self) -> None:
         try:
-            data = self._sock.recv(1 << 18)
+            data = self._sock.recv(RECEIVE)
         except BlockingIOError:
             return
         except OSError:

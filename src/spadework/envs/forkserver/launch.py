@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from spadework.envs import contract
 
@@ -49,7 +49,20 @@ def start(module: str, socket: int, config: dict[str, Any]) -> subprocess.Popen[
     )
 
 
-def describe(*, numpy: bool, math_verify: bool) -> dict[str, Any]:
+class Kind(NamedTuple):
+    """Which heavy modules an interpreter loads: a fork costs what is loaded, so programs get what they mention."""
+
+    numpy: bool = False
+    math_verify: bool = False
+
+
+def kind_of(source: str) -> Kind:
+    """What a program can want. math_verify loads numpy besides: sympy would look for it."""
+    math_verify = "math_verify" in source
+    return Kind(math_verify or re.search(r"\bnp\b|numpy", source) is not None, math_verify)
+
+
+def describe(kind: Kind) -> dict[str, Any]:
     """What ``inside.warm`` wants to know."""
     return {
         "bases": sorted(contract.BASE_CLASSES),
@@ -58,19 +71,8 @@ def describe(*, numpy: bool, math_verify: bool) -> dict[str, Any]:
         "prelude_names": contract.PRELUDE_NAMES,
         "site": _site_folders(),
         "tool_env": str(FOLDER.parent / "tool_env.py"),
-        "numpy": numpy,
-        "math_verify": math_verify,
+        **kind._asdict(),
     }
-
-
-def mentions_numpy(source: str) -> bool:
-    """Whether a program can want numpy: it costs a fresh interpreter as much as everything else."""
-    return re.search(r"\bnp\b|numpy", source) is not None or mentions_math_verify(source)
-
-
-def mentions_math_verify(source: str) -> bool:
-    """Whether a program can want math_verify, which is slower still to load."""
-    return "math_verify" in source
 
 
 def _site_folders() -> list[str]:
