@@ -216,7 +216,7 @@ def _designer(
         grading=False,
     )
     validator = Validator(sandbox, checks, seen if config.validation.refuse_copies else None)
-    hints = HintWriter(config.hint, config.domain, skeleton=config.designer.skeleton)
+    hints = HintWriter(config.hint, config.domain)
 
     def draw_examples(skill: str, rng: random.Random, fits: Callable[[str], bool]) -> tuple[Example, ...]:
         if not config.memory.enabled:

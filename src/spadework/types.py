@@ -69,6 +69,8 @@ class Segment:
     loss_mask: tuple[bool, ...]
     logprobs: tuple[float, ...]
     policy_version: int
+    temperature: float = 1.0
+    """That the tokens were sampled at: ``logprobs`` are of softmax(logits / temperature)."""
 
     def __post_init__(self) -> None:
         if not len(self.tokens) == len(self.loss_mask) == len(self.logprobs):
@@ -229,6 +231,8 @@ class Sequence:
     source_id: str
     """The episode or design it came from."""
     policy_version: int
+    temperature: float = 1.0
+    """That the tokens were sampled at: the ratio is of softmax(logits / temperature), then and now."""
 
     def __post_init__(self) -> None:
         lengths = {len(self.tokens), len(self.loss_mask), len(self.logprobs), len(self.advantages)}

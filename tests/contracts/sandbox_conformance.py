@@ -28,7 +28,7 @@ class CountdownEnv:
     def solution(self):
         return str(self.target)
 """
-LIMITS = Limits(cpu_seconds=0.5, load_seconds=2.0, wall_seconds=3.0)
+LIMITS = Limits(cpu_seconds=0.3, load_seconds=1.0, wall_seconds=5.0)
 
 
 def step_of(body: str, reset: str = "return 'hello'", head: str = "") -> str:
@@ -122,7 +122,6 @@ class SandboxConformance:
             (step_of("while True: pass"), "ENV205"),
             (step_of("return", "while True: pass"), "ENV205"),
             ("while True: pass", "ENV205"),
-            (step_of("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()"), "ENV205"),
             (step_of("x = [0] * 10 ** 9"), "ENV206"),
             ("x = bytearray(1 << 30)\nclass AEnv:\n    pass", "ENV206"),
             (returning("('a' * 100_001, 0, False, False, {})"), "ENV207"),
@@ -133,6 +132,10 @@ class SandboxConformance:
         error = await outcome(sandbox, source)
         assert isinstance(error, ProgramError), error
         assert error.fault.code == code, error
+
+    async def test_a_sleeper_meets_the_wall(self, sandbox: Sandbox) -> None:
+        source = step_of("import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()")
+        assert await code_of(sandbox, source, Limits(wall_seconds=0.5)) == "ENV205"
 
     @pytest.mark.parametrize(
         ("source", "step"),
@@ -260,7 +263,7 @@ class SandboxConformance:
         assert await outcome(sandbox, source) == Step("a")
         assert capfd.readouterr() == ("", "")
 
-    async def test_forty_sessions_at_once(self, sandbox: Sandbox) -> None:
+    async def test_twenty_sessions_at_once(self, sandbox: Sandbox) -> None:
         async def play(seed: int) -> tuple[str, float]:
             session = await sandbox.open(GAME, LIMITS)
             start = await session.reset(seed)
@@ -268,8 +271,8 @@ class SandboxConformance:
             await session.close()
             return start.observation, end.reward
 
-        results = await asyncio.gather(*(play(seed % 5) for seed in range(40)))
-        assert len(set(results[:5])) == 5 and results == results[:5] * 8
+        results = await asyncio.gather(*(play(seed % 5) for seed in range(20)))
+        assert len(set(results[:5])) == 5 and results == results[:5] * 4
         assert all(math.isclose(reward, 1.0) for _, reward in results)
 
     async def test_a_call_given_up_kills_the_instance(self, sandbox: Sandbox) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from sandbox_conformance import SandboxConformance
 
 from spadework.envs.forkserver.client import ForkServer
 from spadework.envs.process_sandbox import ProcessSandbox
 from spadework.envs.sandbox import Sandbox
-
-sys.path.insert(0, str(Path(__file__).parent))
-from sandbox_conformance import SandboxConformance
 
 
 class TestProcessSandbox(SandboxConformance):

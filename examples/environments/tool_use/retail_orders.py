@@ -1,6 +1,15 @@
 import random
 
-STATUSES = ["processing", "shipped", "delivered", "cancelled"]
+
+def tool(name, description, required=(), /, **properties):
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+
+
+TEXT = {"type": "string"}
+WHOLE = {"type": "integer"}
+
+STATUS = {"type": "string", "enum": ["processing", "shipped", "delivered", "cancelled"]}
 
 
 class RetailOrdersEnv(ToolUseBaseEnv):
@@ -37,7 +46,7 @@ class RetailOrdersEnv(ToolUseBaseEnv):
         self._state = {"customers": customers, "orders": orders, "refunds": {}}
         self._user_messages = [
             f"Hello, I am {people[0]}. Please cancel the order of mine that is still processing.",
-            f"My shipped order never came. Refund it, please, the whole amount.",
+            "My shipped order never came. Refund it, please, the whole amount.",
             f"Now for {people[1]}: send the most expensive of those orders to {address} instead.",
         ]
         self._message_criteria = [
@@ -52,12 +61,12 @@ class RetailOrdersEnv(ToolUseBaseEnv):
             [("find_customer", {"name": people[1]}), ("list_orders", {"customer_id": ids[1]}), ("change_address", {"order_id": other, "address": address})],
         ]
         self._tools = [
-            {"name": "find_customer", "description": "Customer id by full name.", "parameters": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}},
-            {"name": "list_orders", "description": "All orders of a customer, by status if given.", "parameters": {"type": "object", "properties": {"customer_id": {"type": "string"}, "status": {"type": "string", "enum": ["processing", "shipped", "delivered", "cancelled"]}}, "required": ["customer_id"]}},
-            {"name": "cancel_order", "description": "Cancel an order that is processing.", "parameters": {"type": "object", "properties": {"order_id": {"type": "string"}}, "required": ["order_id"]}},
-            {"name": "refund_order", "description": "Pay back part or all of a shipped or delivered order.", "parameters": {"type": "object", "properties": {"order_id": {"type": "string"}, "amount": {"type": "integer"}}, "required": ["order_id", "amount"]}},
-            {"name": "change_address", "description": "Send a processing order elsewhere.", "parameters": {"type": "object", "properties": {"order_id": {"type": "string"}, "address": {"type": "string"}}, "required": ["order_id", "address"]}},
-            {"name": "shop_hours", "description": "Opening hours of the shop.", "parameters": {"type": "object", "properties": {}}},
+            tool("find_customer", "Customer id by full name.", ["name"], name=TEXT),
+            tool("list_orders", "All orders of a customer, by status if given.", ["customer_id"], customer_id=TEXT, status=STATUS),
+            tool("cancel_order", "Cancel an order that is processing.", ["order_id"], order_id=TEXT),
+            tool("refund_order", "Pay back part or all of a shipped or delivered order.", ["order_id", "amount"], order_id=TEXT, amount=WHOLE),
+            tool("change_address", "Send a processing order elsewhere.", ["order_id", "address"], order_id=TEXT, address=TEXT),
+            tool("shop_hours", "Opening hours of the shop."),
         ]
         return self._user_messages[0], {}
 

@@ -12,6 +12,7 @@ from spadework.errors import SpadeworkError
 
 COMMANDS = {
     "train": "run self-play training from a config",
+    "corpus": "make grounding documents from what is installed",
     "check": "find the faults of environment programs",
     "pool": "import pools of environments and show what they hold",
 }

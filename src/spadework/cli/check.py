@@ -20,7 +20,7 @@ from spadework.envs.checking import Checked, check_program, in_order
 from spadework.envs.findings import fatal
 from spadework.envs.runtime_check import RuntimeChecks
 from spadework.envs.sandbox import Sandbox
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, SandboxError
 from spadework.selfplay.pool_files import PoolEntry, read_pool
 from spadework.types import Domain
 
@@ -114,7 +114,8 @@ async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
 
         async def work(item: tuple[str, PoolEntry]) -> Checked:
             domain: Domain | None = None if args.domain == "auto" else args.domain
-            return await check_program(sandbox, item[1].environment.source, settings, domain)
+            environment = item[1].environment
+            return await check_program(sandbox, environment.source, settings, domain, environment.hint)
 
         async for (path, entry), checked in in_order(_entries(args.paths), work, args.jobs):
             _one(args, rules, tally, path, entry, checked)
@@ -124,6 +125,8 @@ async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
 def _one(
     args: argparse.Namespace, rules: _Rules, tally: _Tally, path: str, entry: PoolEntry, checked: Checked | Exception
 ) -> None:
+    if isinstance(checked, Exception) and not isinstance(checked, SandboxError):
+        raise checked
     if isinstance(checked, Exception) or entry.problem:
         print(f"{path}: not checked: {entry.problem or checked}", file=sys.stderr)
         tally.broken += 1

@@ -126,7 +126,7 @@ def statistics_table(reports: Iterable[Report]) -> Any:
         if figures is not None:
             shares = [figures.win_rates.get(player, math.nan) for player in ("oracle", "random")]
             table.add_row(
-                report.path,
+                report.path.rsplit("/", 1)[-1],
                 _number(figures.oracle_turns, 1),
                 str(len(figures.reward_levels)),
                 "yes" if figures.partial_rewards else "no",

@@ -350,7 +350,7 @@ _SOLVABILITY = {
         'lambda s: s["count"] == 5',
     ),
     "ENV414": Code(
-        "error",
+        "warning",
         "a tool can never succeed",
         "Every call of it fails, on values taken from the state and from the oracle.",
         "def tool_pay(self, id):\n    return {'error': 'not implemented'}",

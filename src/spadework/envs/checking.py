@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from spadework.envs.findings import Finding, fatal
 from spadework.envs.panel import Statistics
-from spadework.envs.runtime_check import RuntimeChecks, check_runtime
+from spadework.envs.players import decode
+from spadework.envs.runtime_check import RuntimeChecks, RuntimeReport, check_hint, check_runtime, hidden_values
 from spadework.envs.sandbox import Sandbox
 from spadework.envs.static_check import check_source, domain_of
 from spadework.types import Domain
@@ -29,9 +30,9 @@ class Checked:
 
 
 async def check_program(
-    sandbox: Sandbox | None, source: str, settings: RuntimeChecks, domain: Domain | None
+    sandbox: Sandbox | None, source: str, settings: RuntimeChecks, domain: Domain | None = None, hint: str = ""
 ) -> Checked:
-    """Static findings, and those of running it unless a static error forbids or there is no sandbox.
+    """Static findings, and those of running it unless a static error forbids or there is no sandbox; then of the hint.
 
     ``domain`` ``None`` reads it off the source. Raises ``SandboxError``.
     """
@@ -42,7 +43,16 @@ async def check_program(
     report = await check_runtime(sandbox, source, replace(settings, domain=domain))
     known = {finding.code for finding in static}
     extra = tuple(finding for finding in report.findings if finding.code not in known)
-    return Checked((*static, *extra), domain, report.statistics)
+    about_hint = hint_findings(hint, report, domain) if hint else []
+    return Checked((*static, *extra, *about_hint), domain, report.statistics)
+
+
+def hint_findings(hint: str, report: RuntimeReport, domain: Domain) -> list[Finding]:
+    """``check_hint`` with what the oracle's plays show."""
+    answers = [decode(play.actions[-1], domain) or "" for play in report.oracle if play.win]
+    telling = [answer for answer in answers if answer != "done"]
+    openings = [play.opening for play in report.oracle]
+    return check_hint(hint, telling, openings, hidden_values(report.oracle) if domain == "tool_use" else ())
 
 
 async def in_order(

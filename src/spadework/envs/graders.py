@@ -52,7 +52,7 @@ def near_misses(answer: str) -> dict[str, str]:
         found["all but the last item"] = ", ".join(parts[:-1])
         found["the last item"] = parts[-1]
     elif len(answer) > 2 and answer.isalpha():
-        found |= {"the first letters": answer[:-1], "another letter": f"{answer}x"}
+        found |= {"the first letters": answer[:-1], "the letters backwards": answer[::-1]}
     return {kind: wrong for kind, wrong in found.items() if wrong != answer}
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from spadework.envs.findings import Finding
 
-_MARKS = r"(?:answer|solution|secret|correct\s+\w+|expected|result)\w*[\s'\"`*]{0,3}(?:is|was|are|=|:|->)+"
+_MARKS = (
+    r"(?:(?:secret|hidden|correct|right|expected)\s+\w+|answer|solution|secret|expected|result)\w*"
+    r"[\s'\"`*]{0,3}(?:is|was|are|=|:|->)+"
+)
 _NOISE = r"[\s'\"`*$(\[{\\]*(?:boxed\{|text\{)?[\s'\"`*$(\[]*"
 _FORMULA = re.compile(r"\b[A-Za-z]\w{0,15}(?:\([\w, ]*\))?\s*=\s*[^=\n.,;]*[A-Za-z0-9)]\s*[-+*/^]\s*[^=\n]*[A-Za-z]\w*")
 
@@ -22,10 +25,10 @@ def marked(text: str, answer: str) -> bool:
     return re.search(pattern, text, re.IGNORECASE) is not None
 
 
-def mentions(text: str, answer: str) -> bool:
-    """Whether ``answer`` stands in ``text`` as a whole: not inside of a longer word or number."""
+def mentions(text: str, answer: str, exact: bool = False) -> bool:
+    """Whether ``answer`` stands in ``text`` as a whole, not inside of a longer word or number; ``exact`` minds case."""
     pattern = rf"(?<![\w.]){re.escape(answer.strip())}(?![\w])(?!\.\d)"
-    return bool(answer.strip()) and re.search(pattern, text, re.IGNORECASE) is not None
+    return bool(answer.strip()) and re.search(pattern, text, 0 if exact else re.IGNORECASE) is not None
 
 
 def prints_formula(observation: str) -> bool:
@@ -62,7 +65,7 @@ def _hint_findings(
         yield Finding("ENV503", f"the hint contains the answer {leaked[0]!r:.60}")
     shown = "\n".join(openings)
     values = sorted({value.strip() for value in hidden if len(value.strip()) > 1} - set(leaked))
-    if found := [value for value in values if mentions(hint, value) and not mentions(shown, value)]:
+    if found := [value for value in values if mentions(hint, value, exact=True) and not mentions(shown, value)]:
         yield Finding("ENV504", f"the hint contains the value {found[0]!r:.60}, which has to be looked up")
 
 

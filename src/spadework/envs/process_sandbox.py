@@ -9,7 +9,8 @@ import socket
 import subprocess
 
 from spadework.envs.forkserver import launch, support
-from spadework.envs.forkserver.instance import CLOSED, Instance
+from spadework.envs.forkserver.instance import Instance
+from spadework.envs.forkserver.kernel_facts import CLOSED
 from spadework.envs.sandbox import Limits
 from spadework.errors import SandboxError
 

@@ -24,6 +24,10 @@ __all__ = ["RuntimeChecks", "RuntimeReport", "Statistics", "check_hint", "check_
 _PROBES = ("", "probe", "50", "7", "yes", "B", "(1, 2)", "1 2 3", "-0.5", "\\frac{1}{2}", "é∑ {}")
 
 
+_ELSEWHERE = "\n_spadework_ballast = [bytearray(size) for size in range(1, 4000, 7)]\n"
+"""Appended for the repeat: a sandbox that forks would give every object the address that it had the first time."""
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimeChecks:
     """What to run, and what is too much. A program's own ``max_turns`` bounds every play, capped by ``limits``."""
@@ -98,8 +102,8 @@ class _Check:
             await self._tools(session, stack)
         await self._repeat(session, first, stack)
 
-    async def _open(self, stack: AsyncExitStack) -> Session:
-        session = await self.sandbox.open(self.source, self.settings.limits)
+    async def _open(self, stack: AsyncExitStack, suffix: str = "") -> Session:
+        session = await self.sandbox.open(self.source + suffix, self.settings.limits)
         stack.push_async_callback(session.close)
         return session
 
@@ -142,8 +146,7 @@ class _Check:
 
     async def _tools(self, session: Session, stack: AsyncExitStack) -> None:
         self.findings += runtime_tools.live_schemas(self.source, session)
-        inside = await self.sandbox.open(runtime_tools.instrument(self.source), self.settings.limits)
-        stack.push_async_callback(inside.close)
+        inside = await self._open(stack, runtime_tools.probe_for(self.source))
         seen = await runtime_tools.look(inside, self.solved, self.settings.seeds)
         won = bool(self.solved) and all(each.win for each in self.solved)
         self.findings += runtime_tools.judge(seen, won)
@@ -154,20 +157,21 @@ class _Check:
         said = {each.actions for each in self.solved}
         if not self.seeds_matter and len(said) <= 1 and len(self.settings.seeds) > 1:
             self.findings.append(Finding("ENV302", f"{len(self.settings.seeds)} seeds give one and the same task"))
-        fresh = await self._open(stack)
-        for before in (first, *self.solved[-1:]):
-            again = await play(fresh, before.seed, script(before.actions), len(before.actions))
+        fresh = await self._open(stack, _ELSEWHERE)
+        last = self.solved[-1] if self.solved else first
+        for where, before, code in ((fresh, first, "ENV306"), (session, first, "ENV305"), (fresh, last, "ENV306")):
+            again = await play(where, before.seed, script(before.actions), len(before.actions))
             if again.transcript != before.transcript:
-                self.findings.append(Finding("ENV306", f"seed {before.seed}: {_difference(before, again)}"))
+                self.findings.append(Finding(code, f"seed {before.seed}: {_difference(before, again)}"))
                 return
-        again = await play(session, first.seed, script(first.actions), len(first.actions))
-        if again.transcript != first.transcript:
-            self.findings.append(Finding("ENV305", f"seed {first.seed}, played again: {_difference(first, again)}"))
 
 
 def _lost(example: Play, lost: int, plays: int, turns: int) -> Finding:
     share = f"solution() loses on {lost} of {plays} seeds"
     last = example.steps[-1]
+    insists = len(example.steps) > 1 and len(set(example.actions)) == 1
+    if insists:
+        return Finding("ENV401", f"{share}: it says {example.actions[0][:60]!r} again and again")
     if example.done and last.reward < 1 and last.truncated and not last.terminated:
         return Finding("ENV405", f"{share}: the episode is cut after {len(example.steps)} turns")
     if not example.done and len(example.steps) >= turns:

@@ -39,11 +39,11 @@ class Look:
     """Tools that the oracle called with success."""
 
 
-def instrument(source: str) -> str:
-    """``source`` with the probe's functions as methods of its environment."""
+def probe_for(source: str) -> str:
+    """What to append to ``source`` so that its environment has the probe's functions as methods."""
     env = Program(parse(source)).env
     methods = [f"{env.name}.spadework_{name} = spadework_{name}" for name in _PROBES] if env else []
-    return "\n".join([source, "", _probe(), "", *methods, ""])
+    return "\n".join(["", _probe(), "", *methods, ""])
 
 
 @cache

@@ -126,18 +126,31 @@ def spadework_tools(env: typing.Any, seed: int) -> list[dict[str, typing.Any]]:
     for tool in env.get_tools():
         function = tool.get("function", tool)
         properties = (function.get("parameters") or {}).get("properties", {})
-        env.reset(seed=seed)
         entry = {"name": function["name"], "works": False, "error": None, "changed": None}
-        for arguments in _spadework_arguments(env, function["name"], properties):
-            result = env.execute_tool(function["name"], arguments)
-            if not _spadework_failed(result):
-                entry["works"] = True
+        for calls in ([], [call for part in env._plan for call in part]):
+            opened = env.reset(seed=seed)
+            env._spadework_opening = opened[0] if isinstance(opened, tuple) else opened
+            for name, arguments in calls:
+                env.execute_tool(name, dict(arguments))
+            error = _spadework_try(env, function["name"], properties)
+            entry["works"] = entry["works"] or error is None
+            entry["error"] = error
+            if entry["works"]:
                 break
-            entry["error"] = str(result)[:200]
         env.reset(seed=seed)
         entry["changed"] = _spadework_changed(env, function, properties)
         found.append(entry)
     return found
+
+
+def _spadework_try(env: typing.Any, name: str, properties: typing.Any) -> typing.Any:
+    """The last error of a tool that fails with every arguments tried; None as soon as one call succeeds."""
+    result: typing.Any = "nothing to try"
+    for arguments in _spadework_arguments(env, name, properties):
+        result = env.execute_tool(name, arguments)
+        if not _spadework_failed(result):
+            return None
+    return str(result)[:200]
 
 
 def spadework_called(env: typing.Any) -> list[str]:
@@ -168,9 +181,13 @@ def _spadework_changed(env: typing.Any, function: typing.Any, properties: typing
 
 
 def _spadework_print(env: typing.Any) -> str:
-    if hasattr(env._state, "iterdump"):
-        return "\n".join(env._state.iterdump())
-    return repr(env._state)
+    return repr(_spadework_tables(env) if hasattr(env._state, "execute") else env._state)
+
+
+def _spadework_tables(env: typing.Any) -> dict[str, list[dict[str, typing.Any]]]:
+    """Every row of a database, by table."""
+    names = [row[0] for row in env._state.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    return {name: [dict(row) for row in env._state.execute(f"SELECT * FROM {name}")] for name in names}
 
 
 def _spadework_arguments(env: typing.Any, name: str, properties: typing.Any) -> list[dict[str, typing.Any]]:
@@ -205,7 +222,8 @@ def _spadework_values(key: str, schema: typing.Any, leaves: list[tuple[str, typi
     words = [word for word in key.lower().replace("-", "_").split("_") if word not in ("id", "new", "to", "from")]
     texts = [(where, value) for where, value in leaves if isinstance(value, str)]
     near = [value for where, value in texts if any(word.rstrip("s") in where for word in words)]
-    return list(dict.fromkeys([*near, *(value for _, value in texts), "text"]))[:80]
+    folders = [value.rsplit("/", 1)[0] for _, value in texts if "/" in value.strip("/")]
+    return list(dict.fromkeys([*near, *(value for _, value in texts), *folders, "text"]))[:80]
 
 
 def _spadework_leaves(env: typing.Any) -> list[tuple[str, typing.Any]]:
@@ -225,12 +243,8 @@ def _spadework_leaves(env: typing.Any) -> list[tuple[str, typing.Any]]:
         elif value is not None:
             found.append((where, value))
 
-    if hasattr(env._state, "iterdump"):
-        for (table,) in env._state.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            walk(table, [dict(row) for row in env._state.execute(f"SELECT * FROM {table}").fetchall()])
-    else:
-        walk("", env._state)
-    for message in env._user_messages:
+    walk("", _spadework_tables(env) if hasattr(env._state, "execute") else env._state)
+    for message in [env._spadework_opening, *env._user_messages]:
         quoted = re.findall(r"['\"]([^'\"]+)['\"]", message)
         found += [("message", text) for text in [*quoted, *re.findall(r"[\w:/.@-]+\w", message)]]
     return found

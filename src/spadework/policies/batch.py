@@ -111,10 +111,10 @@ class ContinuousBatch:
         """Read the prompts of ``admitted`` (at most ``free``), then draw one more token for every row in work."""
         self._compact()
         outcomes = self._admit([request for request in admitted if not request.done])
-        if self._rows:
-            logits = self._forward(range(len(self._rows)), [row.tokens[-1:] for row in self._rows])
-            outcomes += self._draw(range(len(self._rows)), logits)
-            self._compact()
+        # One token each; after ``clear`` in the middle of replies, all of them again.
+        fresh = [row.tokens[len(held) :] for row, held in zip(self._rows, self._held, strict=False)]
+        outcomes += self._advance(0, fresh)
+        self._compact()
         return outcomes
 
     def abort(self) -> list[Request]:
@@ -142,10 +142,16 @@ class ContinuousBatch:
                 held = self._place(len(self._rows), tokens)
                 self._rows.append(_Row(request, Uniforms(self._run_seed, request.key), tokens))
                 fresh.append(tokens[held:])
-            for start, stop in _spans([len(tokens) for tokens in fresh]):
-                slots = range(first + start, first + stop)
-                outcomes += self._draw(slots, self._forward(slots, fresh[start:stop]))
+            outcomes += self._advance(first, fresh)
         self._compact()
+        return outcomes
+
+    def _advance(self, first: int, fresh: Sequence[Sequence[int]]) -> list[tuple[Request, Outcome]]:
+        """Feed new tokens to the slots from ``first`` on and draw one token for each."""
+        outcomes: list[tuple[Request, Outcome]] = []
+        for start, stop in _spans([len(tokens) for tokens in fresh]):
+            slots = range(first + start, first + stop)
+            outcomes += self._draw(slots, self._forward(slots, fresh[start:stop]))
         return outcomes
 
     def _choose(self, pending: Sequence[Request]) -> tuple[list[Request], list[Request]]:

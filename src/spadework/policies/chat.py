@@ -62,13 +62,15 @@ class _Record:
         self.mask: list[bool] = []
         self.logprobs: list[float] = []
         self.version: int | None = None
+        self.temperature = 1.0
 
     def append_prompt(self, tokens: Sequence[int]) -> None:
         self.tokens.extend(tokens)
         self.mask.extend([False] * len(tokens))
         self.logprobs.extend([0.0] * len(tokens))
 
-    def append_reply(self, completion: Completion) -> None:
+    def append_reply(self, completion: Completion, temperature: float) -> None:
+        self.temperature = temperature or 1.0  # greedy replies train as the plain distribution
         self.tokens.extend(completion.tokens)
         self.mask.extend([True] * len(completion.tokens))
         self.logprobs.extend(completion.logprobs)
@@ -76,7 +78,7 @@ class _Record:
             self.version = completion.policy_version
 
     def freeze(self) -> Segment:
-        return Segment(tuple(self.tokens), tuple(self.mask), tuple(self.logprobs), self.version or 0)
+        return Segment(tuple(self.tokens), tuple(self.mask), tuple(self.logprobs), self.version or 0, self.temperature)
 
 
 class TokenChat:
@@ -120,13 +122,13 @@ class TokenChat:
             raise ValueError("the assistant spoke last: observe() a message before the next reply()")
         record, prompt = self._next_prompt()
         completion = await self._sampler.sample((*record.tokens, *prompt), params, key)
-        self._append(completion)
+        self._append(completion, params.temperature)
         return completion
 
-    def _append(self, completion: Completion) -> None:
+    def _append(self, completion: Completion, temperature: float = 1.0) -> None:
         record, prompt = self._next_prompt()
         record.append_prompt(prompt)
-        record.append_reply(completion)
+        record.append_reply(completion, temperature)
         if not self._records or self._records[-1] is not record:
             self._records.append(record)
         self._history.extend(self._added)

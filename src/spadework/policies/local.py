@@ -50,7 +50,7 @@ class LocalOptions:
     """Batches depend on who takes part (``Policy.attend``) and never on timing."""
     max_length: int = 2048
     """Longest row in tokens, prompt and reply together; never more than the model reads."""
-    micro_batch_tokens: int = 1024
+    micro_batch_tokens: int = 2048
     """Tokens of one forward and backward pass of training, after rows were merged by their common prefixes."""
 
     @property

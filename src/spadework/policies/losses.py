@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
-from torch.utils.checkpoint import checkpoint
+from torch import Tensor, nn
 
 from spadework.policies.base import Hyperparameters
 
@@ -53,28 +52,59 @@ def kl_estimate(logprobs: Tensor, reference: Tensor) -> Tensor:
     return difference.exp() - difference - 1.0
 
 
-def target_logprobs(
-    hidden: Tensor, head: Callable[[Tensor], Tensor], targets: Tensor, temperature: float
-) -> tuple[Tensor, Tensor]:
+def target_logprobs(hidden: Tensor, head: nn.Linear, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     """Log-probabilities and entropies [M] of targets [M] predicted from hidden states [M, size].
 
     Logits exist for ``_CHUNK`` tokens at a time and are computed again in the backward pass, so memory does not grow
-    with length times vocabulary. The distribution is softmax(logits / temperature), as in sampling.
+    with length times vocabulary. The distribution is softmax(logits / temperature), as in sampling. Entropies carry no
+    gradient. Under autocast the products are in its type, everything else in single precision.
     """
+    kind = hidden.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+    logprobs, entropies = _TargetLogprobs.apply(hidden, head.weight, targets, temperature, dtype)  # type: ignore[no-untyped-call]
+    return logprobs, entropies
 
-    def chunk_of(states: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-        distribution = torch.log_softmax(head(states).float() / temperature, dim=-1)
-        with torch.no_grad():
-            entropy = -(distribution.exp() * distribution).sum(dim=-1)
-        return distribution.gather(1, wanted[:, None])[:, 0], entropy
 
-    chosen, entropies = [], []
-    for start in range(0, len(targets), _CHUNK):
-        states, wanted = hidden[start : start + _CHUNK], targets[start : start + _CHUNK]
-        if torch.is_grad_enabled():
-            logprob, entropy = checkpoint(chunk_of, states, wanted, use_reentrant=False)
-        else:
-            logprob, entropy = chunk_of(states, wanted)
-        chosen.append(logprob)
-        entropies.append(entropy)
-    return torch.cat(chosen), torch.cat(entropies)
+class _TargetLogprobs(torch.autograd.Function):
+    """See ``target_logprobs``. Autograd would keep the logits, or, with checkpoints, do the entropy's work twice."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        states, low = hidden.to(dtype), weight.to(dtype)
+        norms, chosen, entropies = [], [], []
+        for part, wanted in zip(torch.split(states, _CHUNK), torch.split(targets, _CHUNK), strict=True):
+            logits = _scaled_logits(part, low, temperature)
+            norm = logits.logsumexp(dim=-1, keepdim=True)
+            chosen.append((logits.gather(1, wanted[:, None]) - norm)[:, 0])
+            logits.sub_(norm)
+            entropies.append(-torch.linalg.vecdot(logits.exp(), logits))
+            norms.append(norm)
+        ctx.save_for_backward(states, low, targets, torch.cat(norms))
+        ctx.temperature, ctx.types = temperature, (hidden.dtype, weight.dtype)
+        entropy = torch.cat(entropies)
+        ctx.mark_non_differentiable(entropy)
+        return torch.cat(chosen), entropy
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
+        states, low, targets, norms = ctx.saved_tensors
+        to_states = []
+        to_weight = torch.zeros_like(low, dtype=ctx.types[1]) if ctx.needs_input_grad[1] else None
+        pieces = (torch.split(tensor, _CHUNK) for tensor in (states, targets, norms, gradient / ctx.temperature))
+        for part, wanted, norm, scale in zip(*pieces, strict=True):
+            # d log p(target) / d logits = (one at the target) - p
+            slope = _scaled_logits(part, low, ctx.temperature).sub_(norm).exp_().mul_(-scale[:, None])
+            slope.scatter_add_(1, wanted[:, None], scale[:, None])
+            slope = slope.to(low.dtype)
+            to_states.append(slope @ low)
+            if to_weight is not None:
+                to_weight += slope.T @ part
+        return torch.cat(to_states).to(ctx.types[0]), to_weight, None, None, None
+
+
+def _scaled_logits(states: Tensor, weight: Tensor, temperature: float) -> Tensor:
+    with torch.autocast(states.device.type, enabled=False):
+        logits = (states @ weight.T).float()
+    return logits if temperature == 1.0 else logits.div_(temperature)

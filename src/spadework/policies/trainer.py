@@ -85,6 +85,8 @@ class LocalTrainer:
         self._options = options
         self._load_start = load_start
         self._start: Any = None
+        config = model.config.get_text_config()
+        self._groups = config.num_attention_heads // (config.num_key_value_heads or config.num_attention_heads)
         self._device = next(model.parameters()).device
         self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.reset_optimizer()
@@ -242,7 +244,7 @@ class LocalTrainer:
                 # Our attention knows the tree; a mask of four dimensions only keeps transformers from making its own.
                 attention_mask=pack.ends[None, None, None],
                 use_cache=False,
-                tree=TreePass(pack.ends),
+                tree=TreePass(pack.ends, self._groups),
             ).last_hidden_state[0]
             return target_logprobs(hidden[pack.nodes], model.get_output_embeddings(), pack.targets, temperature)
 

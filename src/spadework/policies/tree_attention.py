@@ -21,9 +21,10 @@ class TreePass:
 
     Args:
         ends: [N]: nodes i <= j < ends[i] are those below node i and itself.
+        groups: Query heads a key/value head.
     """
 
-    def __init__(self, ends: Tensor) -> None:
+    def __init__(self, ends: Tensor, groups: int) -> None:
         nodes = torch.arange(len(ends), device=ends.device)
         self.blocks: list[tuple[slice, Tensor | slice, Tensor]] = []
         for start in range(0, len(ends), _BLOCK):
@@ -32,7 +33,7 @@ class TreePass:
             seen = (nodes[:stop] <= queries) & (queries < ends[:stop])
             keys = seen.any(dim=0).nonzero()[:, 0]
             selection: Tensor | slice = slice(0, stop) if len(keys) == stop else keys
-            self.blocks.append((slice(start, stop), selection, seen[:, keys]))
+            self.blocks.append((slice(start, stop), selection, seen[:, keys].repeat(groups, 1)))
 
 
 def tree_attention(
@@ -40,13 +41,13 @@ def tree_attention(
 ) -> tuple[Tensor, None]:
     """Attention in the form that transformers calls, for batch size 1; ``tree`` in ``options`` is the ``TreePass``."""
     tree: TreePass = options["tree"]
-    groups = query.shape[1] // key.shape[1]
-    if groups > 1:
-        key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
-    parts = [
-        functional.scaled_dot_product_attention(
-            query[:, :, queries], key[:, :, keys], value[:, :, keys], attn_mask=seen, scale=options.get("scaling")
+    heads = key.shape[1]
+    parts = []
+    for queries, keys, seen in tree.blocks:
+        # Query heads that share a key/value head are folded into the query tokens, so keys are never repeated.
+        folded = query[:, :, queries].reshape(1, heads, -1, query.shape[-1])
+        out = functional.scaled_dot_product_attention(
+            folded, key[:, :, keys], value[:, :, keys], attn_mask=seen, scale=options.get("scaling")
         )
-        for queries, keys, seen in tree.blocks
-    ]
+        parts.append(out.reshape(1, query.shape[1], -1, out.shape[-1]))
     return torch.cat(parts, dim=2).transpose(1, 2), None

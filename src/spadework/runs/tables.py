@@ -19,6 +19,7 @@ _SEGMENT = pa.struct(
         ("loss_mask", pa.list_(pa.bool_())),
         ("logprobs", pa.list_(pa.float64())),
         ("policy_version", pa.int64()),
+        ("temperature", pa.float64()),
     ]
 )
 _TURN = pa.struct(
@@ -51,6 +52,7 @@ SEQUENCES = pa.schema(
         ("group_id", pa.string()),
         ("source_id", pa.string()),
         ("policy_version", pa.int64()),
+        ("temperature", pa.float64()),
     ]
 )
 
@@ -75,8 +77,8 @@ def read_sequences(path: Path) -> list[types.Sequence]:
 
 def _episode(row: dict[str, Any]) -> Episode:
     segments = tuple(
-        Segment(tuple(s["tokens"]), tuple(s["loss_mask"]), tuple(s["logprobs"]), s["policy_version"])
-        for s in row["segments"]
+        Segment(**{**segment, **{key: tuple(segment[key]) for key in ("tokens", "loss_mask", "logprobs")}})
+        for segment in row["segments"]
     )
     turns = tuple(Turn(**turn) for turn in row["turns"])
     fault = Fault(**row["fault"]) if row["fault"] else None

@@ -72,4 +72,5 @@ def _row(item: Scored, segment: Segment, weight: float) -> Row:
         group_id=item.group_id,
         source_id=item.source_id,
         policy_version=segment.policy_version,
+        temperature=segment.temperature,
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from spadework.config import DesignerSection, MemorySection
@@ -22,8 +22,8 @@ from spadework.types import Design, Document, Domain, Environment, Fault, Key, S
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
 """(skill, rng, fits) -> examples for the prompt."""
-WriteHint = Callable[[Policy, str, JudgedProgram, Key], Awaitable[str | None]]
-"""(policy, source, what validation knows of it, key) -> hint."""
+WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[str | None]]
+"""(policy, source, what validation knows of it, key, conversation to continue) -> hint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,8 @@ class Designer:
             verdict = await self.tools.validate(draft.source)
             if verdict.findings:
                 return draft.design(findings=verdict.findings, ran=verdict.ran), None
-            hint = await self.tools.hint(policy, draft.source, verdict, hint_key(cycle, slot, attempt))
+            history = draft.messages if self.settings.skeleton else ()
+            hint = await self.tools.hint(policy, draft.source, verdict, hint_key(cycle, slot, attempt), history)
         except (SandboxError, PolicyError) as error:
             return draft.design(fault=error.fault), None
         except FaultError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spadework.config import HintSection
 from spadework.envs.actions import strip_thinking
 from spadework.envs.findings import fatal
 from spadework.envs.runtime_check import check_hint
-from spadework.policies.base import Policy, SamplingParams
+from spadework.policies.base import Message, Policy, SamplingParams
 from spadework.selfplay.prompts import hint_messages
 from spadework.selfplay.records import JudgedProgram
 from spadework.types import Domain, Key
@@ -15,13 +17,15 @@ from spadework.types import Domain, Key
 class HintWriter:
     """Asks the policy for hints."""
 
-    def __init__(self, settings: HintSection, domain: Domain, *, skeleton: bool) -> None:
-        self.settings, self.domain, self.skeleton = settings, domain, skeleton
+    def __init__(self, settings: HintSection, domain: Domain) -> None:
+        self.settings, self.domain = settings, domain
 
-    async def __call__(self, policy: Policy, source: str, judged: JudgedProgram, key: Key) -> str | None:
+    async def __call__(
+        self, policy: Policy, source: str, judged: JudgedProgram, key: Key, history: Sequence[Message] = ()
+    ) -> str | None:
         """A hint that leaks nothing, or ``None`` when every try leaked or was empty. Raises ``PolicyError``."""
         params = SamplingParams(self.settings.max_tokens, temperature=self.settings.temperature)
-        messages = hint_messages(self.settings, self.domain, source, skeleton=self.skeleton)
+        messages = hint_messages(self.settings, self.domain, source, history)
         for attempt in range(self.settings.attempts):
             completion = await policy.chat(messages).reply(params, (*key, attempt))
             hint = clean_hint(completion.text, self.settings.max_words)

@@ -7,12 +7,13 @@ columns ``game_id``, ``file_name``, ``skill``, ``sha256`` and ``code``, or a fol
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ COLUMNS = (
     "sha256",
 )
 _TOOL_USE = re.compile(r"\b(?:ToolUseBaseEnv|SqliteToolEnv)\b|\bdef tool_\w+\(")
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
 _NAMES = {
     "id": ("game_id", "id", "env_id"),
     "file": ("file_name", "filename", "file", "path"),
@@ -59,8 +61,8 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
         yield from _folder(path)
     elif path.suffix == ".parquet":
         yield from _parquet(path)
-    elif path.suffix == ".py":
-        yield _entry({"file": path.name}, _text(path), path.stem)
+    elif path.suffix == ".py" and path.exists():
+        yield _entry(_described(path), _text(path), path.stem)
     elif not path.exists():
         raise ConfigError(f"{path}: there is no such pool")
     else:
@@ -68,11 +70,11 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
 
 
 def import_pool(path: Path) -> Imported:
-    """Read a pool, check the sums, and keep one of every program. Raises ``ConfigError``."""
+    """Read a pool, check the sums, take stray fences out, and keep one of every program. Raises ``ConfigError``."""
     kept: dict[str, PoolEntry] = {}
     duplicates: list[tuple[str, str]] = []
     failures: list[tuple[str, str]] = []
-    for entry in read_pool(path):
+    for entry in map(_mended, read_pool(path)):
         key = entry.environment.sha256
         if entry.problem:
             failures.append((entry.name, entry.problem))
@@ -215,6 +217,25 @@ def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | Non
         design_id=row.get("design_id"),
     )
     return PoolEntry(name, environment, problem)
+
+
+def _mended(entry: PoolEntry) -> PoolEntry:
+    source = without_fences(entry.environment.source)
+    if source == entry.environment.source:
+        return entry
+    name = hashlib.sha256(source.encode()).hexdigest()[:12]
+    return replace(entry, environment=replace(entry.environment, source=source, id=name))
+
+
+def without_fences(source: str) -> str:
+    """The source without stray Markdown fences, where they keep it from being Python; else as it is."""
+    if not _FENCE.search(source):
+        return source
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _FENCE.sub("", source)
+    return source
 
 
 def _domain(given: object, source: str) -> Domain:

@@ -86,11 +86,19 @@ def _exchange(example: Example, skill: str) -> list[Message]:
     return [Message(role="user", content=request), Message(role="assistant", content=program)]
 
 
-def hint_messages(settings: HintSection, domain: Domain, source: str, *, skeleton: bool) -> list[Message]:
-    """What the model is asked for a hint: the program and the rules of method section 5."""
-    if skeleton:
-        request = load_prompt(f"hint_{domain}_skeleton").substitute(source=source.strip())
-        return [*skeleton_opening(domain), Message(role="user", content=request)]
+def skeleton_hint_request(domain: Domain) -> Message:
+    """What a small designer is asked right after its program: the hint reuses what the model has just read."""
+    return Message(role="user", content=load_prompt(f"hint_{domain}_skeleton").template)
+
+
+def hint_messages(settings: HintSection, domain: Domain, source: str, history: Sequence[Message] = ()) -> list[Message]:
+    """What the model is asked for a hint: the program and the rules of method section 5.
+
+    ``history`` is a small designer's conversation up to its request; the program then stands as its reply.
+    """
+    if history:
+        program = Message(role="assistant", content=f"{FENCE}python\n{source.strip()}\n{FENCE}")
+        return [*history, program, skeleton_hint_request(domain)]
     request = load_prompt(f"hint_{domain}").substitute(source=source.strip(), max_words=settings.max_words)
     return [Message(role="user", content=request)]
 

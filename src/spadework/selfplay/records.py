@@ -80,6 +80,7 @@ def segment_from_dict(row: Mapping[str, Any]) -> Segment:
         loss_mask=tuple(row["loss_mask"]),
         logprobs=tuple(row["logprobs"]),
         policy_version=int(row["policy_version"]),
+        temperature=float(row["temperature"]),
     )
 
 

@@ -17,7 +17,13 @@ from spadework.config import RunConfig
 from spadework.envs.players import Play
 from spadework.policies.base import Chat, Hyperparameters, Message, Policy, Trainer
 from spadework.selfplay.examples import ExampleEnvironment
-from spadework.selfplay.prompts import agent_opening, design_messages, hint_messages, split_program
+from spadework.selfplay.prompts import (
+    agent_opening,
+    design_messages,
+    hint_messages,
+    skeleton_hint_request,
+    split_program,
+)
 from spadework.selfplay.records import Example
 from spadework.types import derive_seed
 
@@ -46,14 +52,10 @@ async def warmup_rows(
     """The rows of one epoch, each an unweighted mean over its own tokens."""
     rows = []
     for index, example in enumerate(examples):
-        rng = random.Random(derive_seed(config.run.seed, "warmup", example.name))
-        others = [other for other in examples if other.environment.skill == example.environment.skill]
-        shown = rng.choice([other for other in others if other is not example] or [example])
-        rows.append(_row(_design_chat(policy, config, example, shown), f"design/{example.name}"))
-        rows.append(_row(_hint_chat(policy, config, example), f"hint/{example.name}"))
+        rows += _design_rows(policy, config, example, _shown(config, example, examples))
         for number, play in enumerate(await oracle(example)):
             hint = example.environment.hint if (index + number) % 2 else ""
-            rows.append(_row(_play_chat(policy, config, play, hint), f"play/{example.name}/{number}"))
+            rows += _rows(_play_chat(policy, config, play, hint), "agent", f"play/{example.name}/{number}")
     return rows
 
 
@@ -88,22 +90,30 @@ def _schedule(step: int, total: int) -> float:
     return (step + 1) / ramp if step < ramp else 1.0 - 0.9 * (step - ramp) / max(1, total - ramp)
 
 
-def _design_chat(policy: Policy, config: RunConfig, example: ExampleEnvironment, shown: ExampleEnvironment) -> Chat:
+def _shown(config: RunConfig, example: ExampleEnvironment, examples: Sequence[ExampleEnvironment]) -> list[Example]:
+    """The example in the prompt, as memory will give one."""
+    rng = random.Random(derive_seed(config.run.seed, "warmup", example.name))
+    same = [e.environment for e in examples if e.environment.skill == example.environment.skill and e is not example]
+    drawn = rng.sample(same, min(config.memory.positive, len(same))) if config.memory.enabled else []
+    return [Example(environment.id, environment.source, "good") for environment in drawn]
+
+
+def _design_rows(
+    policy: Policy, config: RunConfig, example: ExampleEnvironment, shown: Sequence[Example]
+) -> list[types.Sequence]:
+    """Document -> program, and program -> hint: one conversation for a small designer, two for a large one."""
     environment = example.environment
-    shots = [Example(shown.environment.id, shown.environment.source, "good")] if config.memory.positive else []
-    messages, _ = design_messages(config.designer, config.domain, example.document, environment.skill, shots)
+    messages, _ = design_messages(config.designer, config.domain, example.document, environment.skill, shown)
     head, body = split_program(environment.source)
     chat = policy.chat(messages, prefill=head)
     chat.say(body)
-    return chat
-
-
-def _hint_chat(policy: Policy, config: RunConfig, example: ExampleEnvironment) -> Chat:
-    environment = example.environment
-    skeleton = config.designer.skeleton
-    chat = policy.chat(hint_messages(config.hint, config.domain, environment.source, skeleton=skeleton))
-    chat.say(environment.hint)
-    return chat
+    if config.designer.skeleton:
+        chat.observe(skeleton_hint_request(config.domain))
+        chat.say(environment.hint)
+        return _rows(chat, "designer", f"design/{example.name}")
+    asked = policy.chat(hint_messages(config.hint, config.domain, environment.source))
+    asked.say(environment.hint)
+    return _rows(chat, "designer", f"design/{example.name}") + _rows(asked, "designer", f"hint/{example.name}")
 
 
 def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat:
@@ -116,19 +126,21 @@ def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat
     return chat
 
 
-def _row(chat: Chat, source_id: str) -> types.Sequence:
-    segment = chat.segments[-1]
-    weight = 1.0 / max(1, segment.sampled)
-    return types.Sequence(
-        tokens=segment.tokens,
-        loss_mask=segment.loss_mask,
-        logprobs=segment.logprobs,
-        advantages=tuple(weight if sampled else 0.0 for sampled in segment.loss_mask),
-        role="designer" if source_id.startswith("design") else "agent",
-        group_id="warmup",
-        source_id=source_id,
-        policy_version=0,
-    )
+def _rows(chat: Chat, role: types.Role, source_id: str) -> list[types.Sequence]:
+    """A row a segment, each a mean over its own tokens."""
+    return [
+        types.Sequence(
+            tokens=segment.tokens,
+            loss_mask=segment.loss_mask,
+            logprobs=segment.logprobs,
+            advantages=tuple(1.0 / segment.sampled if sampled else 0.0 for sampled in segment.loss_mask),
+            role=role,
+            group_id="warmup",
+            source_id=source_id,
+            policy_version=0,
+        )
+        for segment in chat.segments
+    ]
 
 
 def _scaled(row: types.Sequence, factor: float) -> types.Sequence:

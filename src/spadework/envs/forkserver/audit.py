@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spadework.envs.forkserver.inside import wire
-from spadework.envs.forkserver.instance import POOL_MEMORY, Instance
+from spadework.envs.forkserver.instance import Instance
+from spadework.envs.forkserver.kernel_facts import POOL_MEMORY
 from spadework.errors import ProgramError, SandboxError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def check_idle(live: list[Instance], seen: dict[Instance, tuple[int, float]]) ->
 
 def check_memory(live: list[Instance], most: int) -> None:
     """Kill the largest instance if all together hold more than ``most`` bytes to themselves."""
-    sizes = {instance: private_bytes(instance.pid) for instance in live if instance.pid}
+    sizes = {each: max(0, held_bytes(each.pid) - each.shared_bytes) for each in live if each.pid}
     total = sum(sizes.values())
     if total > most:
         largest = max(sizes, key=lambda instance: sizes[instance])
@@ -60,8 +61,8 @@ def check_memory(live: list[Instance], most: int) -> None:
         largest.fail(SandboxError(POOL_MEMORY, f"{held}; this instance was the largest, {sizes[largest] >> 20} MiB"))
 
 
-def private_bytes(pid: int) -> int:
-    """Resident memory that no file backs; 0 when the process is gone. Pages shared with the zygote count."""
+def held_bytes(pid: int) -> int:
+    """Resident memory that no file backs, shared or not; 0 when the process is gone."""
     try:
         fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
     except (OSError, ValueError):

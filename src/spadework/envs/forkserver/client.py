@@ -8,16 +8,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import resource
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from spadework.envs.forkserver import audit, launch, support
-from spadework.envs.forkserver.instance import CLOSED, Instance
+from spadework.envs.forkserver.instance import Instance
+from spadework.envs.forkserver.kernel_facts import CLOSED
 from spadework.envs.forkserver.nursery import Nursery
 from spadework.envs.sandbox import Limits, Session, Step
-from spadework.errors import FaultError, SandboxError
+from spadework.errors import FaultError, ProgramError, SandboxError
 
 MOST_TEMPLATES = 64
 MOST_CODE = 1024
@@ -43,8 +45,17 @@ class _Template:
 
     nursery: Nursery
     instance: Instance
-    loaded: asyncio.Task[None]
+    loaded: asyncio.Task[Instance]
     users: int = 0
+
+
+async def probe() -> dict[str, tuple[bool, str]]:
+    """What this host gives: each layer, whether it holds, and what it is or why it is missing (``doctor`` prints it).
+
+    Raises ``SandboxError`` where there can be no sandbox, with the ways out.
+    """
+    async with ForkServer(PoolLimits(zygotes=1), require=()) as sandbox:
+        return await sandbox.layers()
 
 
 class ForkServer:
@@ -83,6 +94,7 @@ class ForkServer:
         if self._closed:
             raise SandboxError(CLOSED, "the sandbox is closed")
         if self._auditor is None:
+            _allow_descriptors(self.pool.instances)
             self._auditor = asyncio.create_task(audit.watch(self, self.pool.memory_mb << 20))
         await self._slots.acquire()
         try:
@@ -143,8 +155,18 @@ class ForkServer:
             template.users -= 1
             raise
         instance.exited.add_done_callback(lambda _: self._leave(template))
-        await _or_close(instance, instance.start())
+        template.instance.forking += 1
+        try:
+            await _or_close(instance, instance.start())
+        except ProgramError:
+            if isinstance(template.instance.fault, SandboxError):
+                raise template.instance.fault from None
+            raise
+        finally:
+            template.instance.forking -= 1
+            template.instance.forks += 1
         instance.inherit(template.instance)
+        instance.shared_bytes = audit.held_bytes(template.instance.pid)
         return instance
 
     def _turn(self) -> int:
@@ -175,14 +197,11 @@ class ForkServer:
         template = self._templates.get(key)
         if template is None or template.instance.fault is not None or template.nursery.dead:
             instance = nursery.spawn(limits, template=True)
-            template = _Template(nursery, instance, asyncio.create_task(self._settle(instance, source, key[0])))
+            template = _Template(nursery, instance, asyncio.create_task(self._load(instance, source, key[0])))
             self._templates[key] = template
         self._templates.move_to_end(key)
         self._evict()
         return template
-
-    async def _settle(self, instance: Instance, source: str, digest: str) -> None:
-        await self._load(instance, source, digest)
 
     async def _load(self, instance: Instance, source: str, digest: str = "") -> Instance:
         """Start and load, by way of the code cache."""
@@ -205,6 +224,15 @@ class ForkServer:
         idle = [key for key, template in self._templates.items() if not template.users and template.loaded.done()]
         for key in idle[: max(0, len(self._templates) - MOST_TEMPLATES)]:
             self._templates.pop(key).instance.fail(SandboxError(CLOSED, "the template is not needed any more"))
+
+
+def _allow_descriptors(instances: int) -> None:
+    """Every instance is a socket of ours: raise the soft limit as far as that needs and the hard one lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = soft if soft == resource.RLIM_INFINITY else max(soft, 2 * instances + 256)
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _succeeded(task: asyncio.Task[Nursery]) -> bool:

@@ -5,21 +5,18 @@ Both sandboxes use this class; they differ in how a child is born, killed and re
 
 from __future__ import annotations
 
-import array
 import asyncio
 import base64
 import json
 import math
-import signal
 import socket
-import struct
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from spadework.envs.forkserver.inside import wire
+from spadework.envs.forkserver.kernel_facts import CLOSED, NO_START, cpu_seconds, death, hello
 from spadework.envs.sandbox import Limits, Step
 from spadework.errors import FaultError, ProgramError, SandboxError
 
@@ -29,9 +26,6 @@ RECEIVE = 1 << 16
 """Bytes read at once: a larger buffer would be mapped anew for each."""
 GRACE_SECONDS = 1.0
 """Wall seconds from the end of a connection to the end of its process."""
-CREDENTIALS = struct.Struct("iII")
-BROKEN, NO_START, CLOSED, LOST, POOL_MEMORY = "SBX001", "SBX002", "SBX003", "SBX004", "SBX005"
-"""Sandbox faults: a layer is missing; a child did not start; closed by the host; killed from outside; pool memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +50,11 @@ class Instance:
         self.id = 0
         """What its zygote calls it."""
         self.pid = 0
-        self.inner_pid = 0
-        """Its process id as its zygote knows it; 0 if nobody told."""
+        self.vouched: asyncio.Future[int] | None = None
+        """Its process id as its zygote knows it, once it tells; None where there is no zygote."""
         self.forks = 0
+        self.forking = 0
+        """Plays of this template that were started, and that are on their way."""
         self.calls = 0
         """Requests sent so far; the current one's id."""
         self.fault: FaultError | None = None
@@ -66,6 +62,8 @@ class Instance:
         self._kill = kill
         self._gate = gate
         self._loop = asyncio.get_running_loop()
+        self.shared_bytes = 0
+        """Memory that it had from the start, which it shares with what it was forked from."""
         self._called = False
         self._reply: asyncio.Future[Reply] | None = None
         self._buffer = bytearray()
@@ -90,8 +88,8 @@ class Instance:
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way."""
-        return self._reply is not None
+        """Whether a call is under way, or a fork."""
+        return self._reply is not None or self.forking > 0
 
     async def start(self) -> None:
         """Wait until the child has confined itself; the kernel tells us its process id."""
@@ -102,10 +100,13 @@ class Instance:
         finally:
             if self._sock.fileno() >= 0:
                 self._loop.remove_reader(self._sock)
-        data, self.pid = _hello(self._sock) if ready.done() and self.fault is None else (b"", 0)
+        data, self.pid = hello(self._sock) if ready.done() and self.fault is None else (b"", 0)
+        if not data:  # its end tells more, if it comes
+            await asyncio.wait({self.exited}, timeout=GRACE_SECONDS)
         if data != wire.HELLO:
-            why = data.decode(errors="replace") if data else "no sign of life"
-            self.fail(SandboxError(NO_START, "a sandboxed child did not start", why))
+            self.fail(SandboxError(NO_START, "a sandboxed child did not start", data.decode(errors="replace")))
+        if self.fault is None and self.vouched is not None:
+            await asyncio.wait({self.vouched, self.exited}, return_when=asyncio.FIRST_COMPLETED)
         if self.fault is None and not self._is_itself():
             self.fail(ProgramError(wire.DIED, "broke the protocol: another process spoke for it"))
         if self.fault is not None:
@@ -114,14 +115,14 @@ class Instance:
 
     def _is_itself(self) -> bool:
         """Whether the process that said it is ready is the one that the zygote vouches for: its CPU clock is read."""
-        if not self.inner_pid:
-            return True
+        if self.vouched is None or not self.vouched.done():
+            return self.vouched is None
         try:
             status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace")
         except OSError:
             return True  # the host hides processes from us
         ids = status.partition("NSpid:")[2].partition("\n")[0].split()
-        return not ids or ids[-1] == str(self.inner_pid)
+        return not ids or ids[-1] == str(self.vouched.result())
 
     async def compile(self, source: str) -> bytes:
         """Marshalled code of ``source``: for ``load``, and for no process but a child."""
@@ -133,7 +134,6 @@ class Instance:
 
     def inherit(self, template: Instance) -> None:
         """What is known of the program that ``template`` has loaded."""
-        template.forks += 1
         self._max_turns = template.max_turns
 
     async def load(self, source: str, code: bytes = b"") -> None:
@@ -188,10 +188,7 @@ class Instance:
 
     def cpu(self) -> float:
         """CPU seconds that the child has burnt; 0 when it is gone."""
-        try:
-            return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's name for another process's CPU clock
-        except OSError:
-            return 0.0
+        return cpu_seconds(self.pid)
 
     async def _request(self, operation: int, body: bytes, cpu_seconds: float) -> Reply:
         if self._called:
@@ -242,7 +239,7 @@ class Instance:
         """At the earliest moment at which the call can have used up its CPU or its wall time."""
         used, passed = self.cpu() - self._cpu_before, self._loop.time() - self._dispatched
         if used >= self._cpu_allowed:
-            self.fail(ProgramError(wire.HANG, f"{used:.2f} CPU seconds in one call; the limit is {self._cpu_allowed}"))
+            self.fail(ProgramError(wire.HANG, f"{used:.3f} CPU seconds in one call; the limit is {self._cpu_allowed}"))
         elif passed >= self.limits.wall_seconds:
             self.fail(ProgramError(wire.HANG, f"no answer within {self.limits.wall_seconds} seconds"))
         else:
@@ -331,20 +328,11 @@ class Instance:
         if self.fault is not None:
             return
         if self.exited.done():
-            self.fail(_death(self.exited.result()))
+            self.fail(death(self.exited.result()))
         else:
             self._loop.remove_reader(self._sock)
             hung_up = ProgramError(wire.DIED, "hung up without exiting")
             self._loop.call_later(GRACE_SECONDS, self.fail, hung_up)
-
-
-def _death(status: int) -> FaultError:
-    """What the exit status says of an unasked death."""
-    if status >= 0:
-        return ProgramError(wire.DIED, f"exited with status {status}")
-    if status == -signal.SIGKILL:
-        return SandboxError(LOST, "killed from outside the sandbox, or by the kernel for want of memory")
-    return ProgramError(wire.DIED, f"died by {signal.Signals(-status).name}")
 
 
 def _forget(task: asyncio.Task[None]) -> None:
@@ -356,21 +344,3 @@ def _forget(task: asyncio.Task[None]) -> None:
 def _settle(future: asyncio.Future[int]) -> None:
     if not future.done():
         future.set_result(0)
-
-
-def _hello(sock: socket.socket) -> tuple[bytes, int]:
-    """The first message, and the process id of its sender as the kernel vouches for it."""
-    try:
-        data, ancillary, _, _ = sock.recvmsg(4096, socket.CMSG_SPACE(CREDENTIALS.size))
-    except OSError:
-        return b"", 0
-    for level, kind, content in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
-            return data, CREDENTIALS.unpack(content)[0]
-    return data, 0
-
-
-def pass_descriptors(sock: socket.socket, message: bytes, descriptors: list[int]) -> None:
-    """Send ``message`` with open descriptors."""
-    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
-    sock.sendmsg([message], rights)

@@ -14,7 +14,8 @@ from typing import Any
 
 from spadework.envs.forkserver import launch
 from spadework.envs.forkserver.inside import wire
-from spadework.envs.forkserver.instance import LOST, NO_START, START_SECONDS, Instance, pass_descriptors
+from spadework.envs.forkserver.instance import START_SECONDS, Instance
+from spadework.envs.forkserver.kernel_facts import LOST, NO_START, pass_descriptors
 from spadework.envs.sandbox import Limits
 from spadework.errors import ProgramError, SandboxError
 
@@ -27,9 +28,8 @@ class Nursery:
     def __init__(self, config: Mapping[str, Any], gate: asyncio.Semaphore) -> None:
         self.instances: dict[int, Instance] = {}
         self.layers: dict[str, tuple[bool, str]] = {}
-        self.base = 0
-        """Bytes of address space of a child that has loaded nothing."""
-        self.pid = 0
+        self.held = 0
+        """Bytes of memory that a child shares with its zygote from the start."""
         self.dead = False
         self._gate = gate
         self._ids = 0
@@ -61,11 +61,15 @@ class Nursery:
     def _birth(self, limits: Limits, order: dict[str, Any]) -> Instance:
         if self.dead:
             raise SandboxError(LOST, "the sandbox's fork server has died")
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise SandboxError(NO_START, f"no socket for another instance: {error.strerror}") from None
         self._ids += 1
         number = self._ids
-        ours, theirs = socket.socketpair()
         instance = Instance(ours, limits, lambda: self._kill(number), gate=self._gate)
-        instance.id = number
+        instance.vouched = self._loop.create_future()
+        instance.id, instance.shared_bytes = number, self.held
         self.instances[number] = instance
         self._say({**order, "ids": [number]}, [theirs])
         return instance
@@ -110,15 +114,16 @@ class Nursery:
     def _obey(self, message: dict[str, Any]) -> None:
         if "ready" in message:
             self.layers = {name: (bool(holds), str(why)) for name, (holds, why) in message["ready"].items()}
-            self.base = message["base"]
+            self.held = message["held"]
             self._ready.set_result(None)
         elif "failed" in message:
             fault = SandboxError(NO_START, "the sandbox's fork server did not start", message["failed"])
             self._ready.set_exception(fault)
         elif "born" in message:
             number, pid = message["born"]
-            if number in self.instances:
-                self.instances[number].inner_pid = pid
+            instance = self.instances.get(number)
+            if instance is not None and instance.vouched is not None:
+                instance.vouched.set_result(pid)
         for number, status, reason in message.get("exits", ()):
             self._exited(self.instances.pop(number, None), status, reason)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from spadework.envs.forkserver.inside.syscalls import MACHINES
-from spadework.envs.forkserver.instance import BROKEN
+from spadework.envs.forkserver.kernel_facts import BROKEN
 from spadework.errors import SandboxError
 
 LAYERS = {

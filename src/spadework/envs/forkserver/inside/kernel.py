@@ -34,6 +34,13 @@ def address_space() -> int:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
+def held() -> int:
+    """Bytes of this process's memory that no file backs."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        fields = file.read().split()
+    return (int(fields[1]) - int(fields[2])) * resource.getpagesize()
+
+
 def take_sockets(sockets: list[int], null: int) -> None:
     """Descriptors 0 to 2 become /dev/null, ``sockets`` follow from 3 on, and no other stays open.
 

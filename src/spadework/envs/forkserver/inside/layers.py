@@ -44,7 +44,8 @@ def confine(without: set[str]) -> Layers:
     layers["landlock"] = (False, "switched off") if "landlock" in without else _landlock()
     layers["seccomp"] = (False, "switched off") if "seccomp" in without else _seccomp(ask_to_fork=False)
     layers["templates"] = (False, "switched off") if "templates" in without else _seccomp(ask_to_fork=True)
-    layers["write_xor_execute"] = _in_a_child(lambda: kernel.prctl(kernel.WRITE_OR_EXECUTE, 1, needed=True))
+    holds, why = _in_a_child(lambda: kernel.prctl(kernel.WRITE_OR_EXECUTE, 1, needed=True))
+    layers["write_xor_execute"] = holds, why or "no memory is both writable and executable"
     return layers
 
 

@@ -139,6 +139,13 @@ class Runner:
         result = self._method(asked["method"])(*asked["args"])
         return "", _dump({"result": checks.plain(result, f"the result of {asked['method']}()")})
 
+    def forget(self, error: MemoryError) -> None:
+        """Make room to tell of ``error``: this instance is lost anyway."""
+        self.env = None
+        if MODULE in sys.modules:
+            vars(sys.modules[MODULE]).clear()
+        traceback.clear_frames(error.__traceback__)
+
     def _method(self, name: str) -> Callable[..., Any]:
         method = getattr(self.env, name, None)
         if not callable(method):
@@ -203,12 +210,20 @@ def _trace(error: BaseException) -> str:
         return ""
 
 
-def _problem(error: BaseException) -> Problem:
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, MemoryError):
-        return Problem(wire.MEMORY, "out of memory", _trace(error))
-    return Problem(wire.RAISED, _brief(error), _trace(error))
+def _report(error: BaseException) -> tuple[int, float, str, bytes]:
+    """What went wrong, as a reply."""
+    try:
+        if isinstance(error, Problem):
+            problem = error
+        elif isinstance(error, MemoryError):
+            problem = Problem(wire.MEMORY, "out of memory", _trace(error))
+        else:
+            problem = Problem(wire.RAISED, _brief(error), _trace(error))
+        told = checks.encode({"code": problem.code, "detail": problem.detail})
+        return wire.FAULT, 0.0, problem.message, told.encode("utf-8", "replace")
+    except MemoryError:
+        _exit(wire.OUT_OF_MEMORY)
+        raise
 
 
 def _at_once() -> None:
@@ -227,9 +242,9 @@ def serve(runner: Runner, wait: Callable[[], None] = _at_once) -> NoReturn:
         try:
             reply = runner.step(body) if operation == wire.STEP else (0, 0.0, *plain[operation](body))
         except BaseException as error:  # noqa: BLE001 - whatever a program raises is its fault
-            problem = _problem(error)
-            told = checks.encode({"code": problem.code, "detail": problem.detail})
-            reply = (wire.FAULT, 0.0, problem.message, told.encode("utf-8", "replace"))
+            if isinstance(error, MemoryError):
+                runner.forget(error)
+            reply = _report(error)
         _send(request, *reply)
 
 

@@ -14,8 +14,9 @@ import os
 import signal
 import socket
 import struct
-import time
 from collections import deque
+from collections.abc import Container
+from time import clock_gettime, monotonic  # by name: virtual time replaces the module's
 
 from .template import FORK_FLAGS, PID
 
@@ -24,8 +25,8 @@ NOTICE = struct.Struct("=QIIiIQ6Q")
 """seccomp_notif: id, pid, flags, call number, architecture, instruction pointer, arguments."""
 ANSWER = struct.Struct("=QqiI")
 CONTINUE = 1
-PATIENCE = 2.0
-"""Seconds in which a template must have forked."""
+CPU_PATIENCE, WALL_PATIENCE = 1.0, 20.0
+"""Seconds in which a template must have forked; CPU judges, wall is for sleepers."""
 
 
 class Supervised:
@@ -40,7 +41,7 @@ class Supervised:
         self.current = -1
         """The instance that is being forked, or -1."""
         self.allowed = False
-        self.asked_at = 0.0
+        self.asked_at = self.cpu_at = 0.0
 
     def descriptors(self) -> list[int]:
         """What to poll."""
@@ -55,7 +56,7 @@ class Supervised:
         if self.current >= 0 or not self.waiting or self.listener < 0:
             return
         self.current, sock = self.waiting.popleft()
-        self.allowed, self.asked_at = True, time.monotonic()
+        self.allowed, self.asked_at, self.cpu_at = True, monotonic(), self._cpu()
         rights = array.array("i", [sock])
         try:
             self.control.sendmsg([b"fork"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
@@ -64,16 +65,33 @@ class Supervised:
         finally:
             os.close(sock)
 
+    def give_up(self) -> int:
+        """Go on to the next play; gives the instance that will not be."""
+        instance, self.current, self.allowed = self.current, -1, False
+        self._next()
+        return instance
+
     def overdue(self) -> bool:
         """Whether an allowed fork is not accounted for."""
-        return self.current >= 0 and time.monotonic() - self.asked_at > PATIENCE
+        if self.current < 0:
+            return False
+        return monotonic() - self.asked_at > WALL_PATIENCE or self._cpu() - self.cpu_at > CPU_PATIENCE
 
-    def heard(self, known: set[int], strangers: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
+    def _cpu(self) -> float:
+        try:
+            return clock_gettime((~self.pid << 3) | 2)  # the kernel's name for another process's CPU clock
+        except OSError:
+            return 0.0
+
+    def heard(self, known: Container[int], strangers: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
         """Read the control line. Gives an instance and the process id that is truly its own, if one was born.
 
-        Raises ``ValueError`` when the template lied.
+        Raises ``ValueError`` when the template lied, ``EOFError`` when it hung up, ``BlockingIOError`` when the kernel
+        did not let it fork.
         """
         data, ancillary, _, _ = self.control.recvmsg(64, socket.CMSG_SPACE(4))
+        if not data:
+            raise EOFError
         if self.listener < 0 and ancillary:
             (self.listener,) = array.array("i", ancillary[0][2])
             self._next()
@@ -81,6 +99,8 @@ class Supervised:
         if self.current < 0 or len(data) != PID.size:
             raise ValueError("spoke out of turn")
         (pid,) = PID.unpack(data)
+        if pid < 0:
+            raise BlockingIOError(f"could not fork: {os.strerror(-pid)}")
         if pid in known or not self._owns(pid, strangers):
             raise ValueError(f"claimed process {pid}")
         born, self.current = (self.current, pid), -1

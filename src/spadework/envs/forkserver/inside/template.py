@@ -35,7 +35,7 @@ class Template:
         self._poll = select.poll()
         self._poll.register(wire.SOCKET, select.POLLIN)
         self._poll.register(wire.CONTROL, select.POLLIN)
-        self._clone = ctypes.PyDLL(None).syscall  # raw: the C library's fork knows no CLONE_PARENT
+        self._clone = ctypes.PyDLL(None, use_errno=True).syscall  # raw: the C library's fork knows no CLONE_PARENT
         self._clone_number = tables(platform.machine())["conditional"]["clone"]
         self._forks = True
         self._frozen = False
@@ -69,7 +69,7 @@ class Template:
             self._become_play(sock)
         else:
             os.close(sock)
-            self._control.send(PID.pack(pid))
+            self._control.send(PID.pack(pid if pid > 0 else -ctypes.get_errno()))
 
     def _become_play(self, sock: int) -> None:
         kernel.prctl(kernel.PDEATHSIG, signal.SIGKILL)

@@ -25,6 +25,9 @@ CONTROL = 4
 HELLO = b"ready"
 """What a child says once it is confined; anything else instead is why it could not."""
 
+OUT_OF_MEMORY = 77
+"""The exit status of a child that cannot even tell of it."""
+
 MAX_JSON = 1 << 20
 """Bytes of the JSON part of a reply."""
 

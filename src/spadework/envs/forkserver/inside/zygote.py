@@ -36,7 +36,7 @@ class Zygote:
         self.bases: list[str] = config["bases"]
         self.null = os.open("/dev/null", os.O_RDWR)
         self.prelude = warm(config)
-        self.base = kernel.address_space()
+        self.base, self.held = kernel.address_space(), kernel.held()
         self.layers = layers.confine(set(config["without"]))
         self.filter = layers.filter_of(self.layers, ask_to_fork=False)
         self.asking_filter = layers.filter_of(self.layers, ask_to_fork=True)
@@ -62,7 +62,7 @@ class Zygote:
         gc.collect()
         gc.disable()
         gc.freeze()
-        self.tell({"ready": self.layers, "base": self.base, "pid": os.getpid()})
+        self.tell({"ready": self.layers, "held": self.held})
         while True:
             for descriptor, _ in self.poll.poll(TICK_MS if self.templates else None):
                 if descriptor == signals:
@@ -102,7 +102,12 @@ class Zygote:
     def spawn(self, instance: int, sock: int, message: dict[str, Any]) -> None:
         """Fork a child that has loaded nothing yet."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if message["template"] else (None, None)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # no more processes: the host hears of a death at birth
+            os.close(sock)
+            self.tell({"exits": [[instance, -signal.SIGKILL, ""]]})
+            return
         if pid == 0:
             self.become_child(sock, theirs, message["memory"])
         os.close(sock)
@@ -163,7 +168,13 @@ class Zygote:
             template.judge()
             return
         try:
-            born = template.heard(set(self.pids), self.strangers)
+            born = template.heard(self.pids, self.strangers)
+        except EOFError:
+            self.poll.unregister(descriptor)  # it is dead or about to be: reaping it or its deadline sees to the rest
+            return
+        except BlockingIOError as error:
+            self.tell({"exits": [[template.give_up(), -signal.SIGKILL, f"its template {error}"]]})
+            return
         except (ValueError, OSError) as error:
             self.punish(instance, str(error))
             return
@@ -208,7 +219,8 @@ class Zygote:
         template = self.templates.pop(instance)
         for descriptor in template.descriptors():
             if self.owners.pop(descriptor, None) is not None:
-                self.poll.unregister(descriptor)
+                with contextlib.suppress(KeyError):
+                    self.poll.unregister(descriptor)
         template.close()
         self.strangers = {pid: dead for pid, dead in self.strangers.items() if dead[0] != template.pid}
 

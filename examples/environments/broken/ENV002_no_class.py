@@ -1,0 +1,14 @@
+import random
+
+
+class Sum:
+    def reset(self, seed=None):
+        self.n = random.Random(seed).randint(100, 999)
+        return f"Say {self.n} backwards.", {}
+
+    def step(self, action):
+        won = action == "\\boxed{" + str(self.n)[::-1] + "}"
+        return "Done.", float(won), True, False, {}
+
+    def solution(self):
+        return str(self.n)[::-1]

@@ -1,0 +1,20 @@
+import random
+
+
+class ReverseEnv:
+    """Spell a word backwards."""
+
+    max_turns = 4
+
+    def __init__(self):
+        self.turn = self.done = 0
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        self.turn = self.done = 0
+        self.times = rng.randint(1, 3)
+        self.word = "".join(rng.choice("abcdefghikmnoprstu") for _ in range(6))
+        return f"Spell '{self.word}' backwards, {self.times} time{'s' * (self.times > 1)} in a row, one a turn.", {}
+
+    def solution(self):
+        return self.word[::-1]

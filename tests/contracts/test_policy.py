@@ -1,0 +1,157 @@
+"""What every ``Policy`` promises. A new engine joins by a factory in ``ENGINES``."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from spadework.errors import PolicyError
+from spadework.policies.base import Completion, Policy, SamplingParams
+from spadework.policies.chat import TokenChat
+
+Factory = Callable[[], Any]
+
+USER = [{"role": "user", "content": "Say a number."}]
+
+
+def scripted() -> Policy:
+    from spadework.policies.scripted import ScriptedPolicy
+
+    return ScriptedPolicy(lambda messages, rng, version: f"{rng.random()} {len(messages)}", run_seed=3)
+
+
+def local() -> Policy:
+    pytest.importorskip("torch")
+    from spadework.policies.local import LocalOptions, load_local
+
+    options = LocalOptions(slots=4, parked=4, threads=1, dtype="float32", deterministic=True, max_length=256)
+    return load_local("tiny-random", run_seed=3, options=options)[0]
+
+
+ENGINES: dict[str, Callable[[], Policy]] = {"scripted": scripted, "local": local}
+DETERMINISTIC = ["scripted", "local"]
+
+
+@pytest_asyncio.fixture(params=ENGINES)
+async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
+    policy = ENGINES[request.param]()
+    yield policy
+    await policy.close()
+
+
+def params(max_tokens: int = 12, **others: Any) -> SamplingParams:
+    return SamplingParams(max_tokens, **{"temperature": 1.0, **others})
+
+
+async def test_it_is_a_policy(policy: Policy) -> None:
+    assert isinstance(policy, Policy)
+    assert policy.version == 0
+    assert policy.count_tokens("seven words are counted in this text") >= 7
+
+
+async def test_ids_text_and_logprobs_agree(policy: Policy) -> None:
+    chat = policy.chat(USER)
+    before = chat.length
+    reply = await chat.reply(params(), (0, 1))
+    (segment,) = chat.segments
+    assert segment.tokens[before:] == reply.tokens
+    assert segment.logprobs[before:] == reply.logprobs
+    assert all(logprob <= 0 for logprob in reply.logprobs)
+    assert [i for i, sampled in enumerate(segment.loss_mask) if sampled] == list(range(before, len(segment.tokens)))
+    assert segment.policy_version == reply.policy_version == policy.version
+    assert not any(segment.logprobs[:before])
+
+
+async def test_a_conversation_only_grows(policy: Policy) -> None:
+    chat = policy.chat(USER)
+    await chat.reply(params(), (0, 1))
+    first = chat.segments[0].tokens
+    chat.observe({"role": "user", "content": "Again."})
+    assert chat.length > len(first)
+    reply = await chat.reply(params(), (0, 2))
+    (segment,) = chat.segments
+    assert segment.tokens[: len(first)] == first
+    assert segment.tokens[-len(reply.tokens) :] == reply.tokens
+    assert chat.length == len(segment.tokens)
+
+
+async def test_a_reply_needs_someone_to_speak_first(policy: Policy) -> None:
+    chat = policy.chat(USER)
+    await chat.reply(params(), (0, 1))
+    with pytest.raises(ValueError, match="observe"):
+        await chat.reply(params(), (0, 2))
+
+
+async def test_prefill_is_prompt(policy: Policy) -> None:
+    plain, begun = policy.chat(USER), policy.chat(USER, prefill="class ")
+    assert begun.length > plain.length
+    reply = await begun.reply(params(), (0, 1))
+    assert begun.segments[0].sampled == len(reply.tokens)
+
+
+async def test_the_token_limit_is_a_stop_reason(policy: Policy) -> None:
+    reply = await policy.chat(USER).reply(params(3), (0, 1))
+    assert len(reply.tokens) <= 3
+    assert reply.finish_reason == ("length" if len(reply.tokens) == 3 else "stop")
+
+
+async def test_the_same_key_gives_the_same_reply_and_another_key_another(policy: Policy) -> None:
+    one, same, other = [await policy.chat(USER).reply(params(), key) for key in ((1, 2), (1, 2), (1, 3))]
+    assert one.tokens == same.tokens
+    assert one.logprobs == pytest.approx(same.logprobs, abs=1e-4)
+    assert one.tokens != other.tokens
+
+
+async def test_one_failure_among_many(policy: Policy) -> None:
+    if policy.count_tokens("") != 0 or not hasattr(policy, "generated"):
+        pytest.skip("this engine has no row limit to run into")
+    long = policy.chat([{"role": "user", "content": "x" * 400}])
+    chats = [policy.chat(USER) for _ in range(6)]
+    results = await asyncio.gather(
+        *(chat.reply(params(), (2, i)) for i, chat in enumerate([long, *chats])), return_exceptions=True
+    )
+    assert isinstance(results[0], PolicyError)
+    assert results[0].fault.kind == "endpoint"
+    assert all(isinstance(result, Completion) for result in results[1:])
+    assert long.segments == ()
+
+
+async def test_cancelling_one_leaves_the_others_alone(policy: Policy) -> None:
+    chats = [policy.chat(USER) for _ in range(8)]
+    tasks = [asyncio.create_task(chat.reply(params(30), (3, i))) for i, chat in enumerate(chats)]
+    await asyncio.sleep(0.02)
+    for task in tasks[::2]:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(result, Completion) for result in results[1::2])
+    again = await policy.chat(USER).reply(params(), (3, 99))
+    assert again.tokens
+
+
+@pytest.mark.parametrize("engine", DETERMINISTIC)
+async def test_determinism_under_random_delays(engine: str) -> None:
+    """With everyone attending, two runs agree bit for bit whoever is quick."""
+
+    async def play(policy: Policy, index: int, delays: random.Random) -> list[TokenChat]:
+        with policy.attend():
+            chat = policy.chat([{"role": "user", "content": f"Game {index % 2}: " + "go " * (index % 3)}])
+            for turn in range(1 + index % 3):
+                await asyncio.sleep(delays.random() * 0.004)
+                await chat.reply(params(2 + 3 * (index % 4)), (index, turn))
+                chat.observe({"role": "user", "content": "Next."})
+            return [chat]
+
+    async def run(seed: int) -> list[Any]:
+        policy = ENGINES[engine]()
+        chats = await asyncio.gather(*(play(policy, index, random.Random(seed + index)) for index in range(10)))
+        await policy.close()
+        return [chat.segments for chat in itertools.chain(*chats)]
+
+    first, *others = [await run(seed) for seed in (0, 1000, 2000)]
+    assert all(other == first for other in others)

@@ -1,0 +1,172 @@
+"""What every ``Trainer`` promises. A new engine joins by a factory in ``TRAINERS``.
+
+A trainer that learns is checked through what everyone can see of it: the policy's log-probabilities after an update.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spadework.policies.base import Hyperparameters, Policy, SamplingParams, Trainer
+from spadework.types import Sequence
+
+HP = Hyperparameters(lr=3e-3, grad_clip=1e9, weight_decay=0.0)
+
+
+def scripted() -> tuple[Policy, Trainer]:
+    from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
+
+    policy = ScriptedPolicy(lambda messages, rng, version: f"{rng.random()}", run_seed=3)
+    return policy, ScriptedTrainer(policy)
+
+
+def _local(lora_rank: int) -> tuple[Policy, Trainer]:
+    pytest.importorskip("torch")
+    from spadework.policies.local import LocalOptions, load_local
+
+    options = LocalOptions(slots=8, threads=1, dtype="float32", max_length=512, lora_rank=lora_rank)
+    return load_local("tiny-random", run_seed=3, options=options)
+
+
+TRAINERS: dict[str, Callable[[], tuple[Policy, Trainer]]] = {
+    "scripted": scripted,
+    "local": lambda: _local(0),
+    "local-lora": lambda: _local(4),
+}
+LEARNING = ["local", "local-lora"]
+
+
+async def batch_of(policy: Policy, rows: int = 4) -> list[Sequence]:
+    """Replies to two prompts, good and bad in turn."""
+    batch = []
+    for index in range(rows):
+        chat = policy.chat([{"role": "user", "content": f"Prompt {index // 2}"}])
+        await chat.reply(SamplingParams(8, temperature=1.0), (7, index))
+        (segment,) = chat.segments
+        advantage = 0.1 if index % 2 else -0.1
+        advantages = tuple(advantage if sampled else 0.0 for sampled in segment.loss_mask)
+        batch.append(
+            Sequence(
+                tokens=segment.tokens,
+                loss_mask=segment.loss_mask,
+                logprobs=segment.logprobs,
+                advantages=advantages,
+                role="agent",
+                group_id=str(index // 2),
+                source_id=str(index),
+                policy_version=segment.policy_version,
+            )
+        )
+    return batch
+
+
+async def greedy(policy: Policy) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    reply = await policy.chat([{"role": "user", "content": "Prompt 0"}]).reply(
+        SamplingParams(8, temperature=1.0), (7, 0)
+    )
+    return reply.tokens, reply.logprobs
+
+
+@pytest.mark.parametrize("name", TRAINERS)
+async def test_a_cycle(name: str, tmp_path: Path) -> None:
+    policy, trainer = TRAINERS[name]()
+    assert isinstance(trainer, Trainer)
+    metrics = await trainer.train(await batch_of(policy), HP)
+    assert metrics["tokens"] > 0
+    assert policy.version == 0
+    assert (await trainer.sync()).version == 1
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    trainer.save(folder)
+    other, reader = TRAINERS[name]()
+    reader.load(folder)
+    assert other.version == 1
+    await policy.close()
+    await other.close()
+
+
+@pytest.mark.parametrize("name", LEARNING)
+async def test_save_load_continue_equals_unbroken(name: str, tmp_path: Path) -> None:
+    async def updates(pair: Any, count: int) -> dict[str, float]:
+        policy, trainer = pair
+        for _ in range(count):
+            metrics = await trainer.train(await batch_of(policy), HP)
+            await trainer.sync()
+        return metrics
+
+    unbroken = TRAINERS[name]()
+    expected = await updates(unbroken, 4)
+    broken = TRAINERS[name]()
+    await updates(broken, 2)
+    broken[1].save(tmp_path / "checkpoint")
+    resumed = TRAINERS[name]()
+    resumed[1].load(tmp_path / "checkpoint")
+    found = await updates(resumed, 2)
+    expected.pop("tokens_per_second"), found.pop("tokens_per_second")
+    assert found == expected
+    assert await greedy(resumed[0]) == await greedy(unbroken[0])
+    assert resumed[0].version == unbroken[0].version == 4
+
+
+@pytest.mark.parametrize("name", LEARNING)
+async def test_it_raises_what_was_good_and_lowers_what_was_bad(name: str) -> None:
+    policy, trainer = TRAINERS[name]()
+    batch = await batch_of(policy)
+    before = [await trainer.fit(batch[i : i + 1], dataclasses.replace(HP, lr=0.0)) for i in range(4)]
+    for _ in range(5):
+        await trainer.train(batch, HP)
+    after = [await trainer.fit(batch[i : i + 1], dataclasses.replace(HP, lr=0.0)) for i in range(4)]
+    changes = [b["token_loss"] - a["token_loss"] for a, b in zip(before, after, strict=True)]
+    assert changes[1] < 0 < changes[0]
+    assert changes[3] < 0 < changes[2]
+
+
+@pytest.mark.parametrize("name", LEARNING)
+async def test_a_duplicated_datum_doubles_the_gradient(name: str) -> None:
+    policy, trainer = TRAINERS[name]()
+    batch = await batch_of(policy)
+    still = dataclasses.replace(HP, lr=0.0)
+    once = await trainer.train(batch, still)
+    twice = await trainer.train([*batch, *batch], still)
+    assert twice["grad_norm"] == pytest.approx(2 * once["grad_norm"], rel=1e-4)
+    assert twice["loss"] == pytest.approx(2 * once["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", LEARNING)
+async def test_tokens_outside_the_mask_do_not_train(name: str) -> None:
+    policy, trainer = TRAINERS[name]()
+    row = (await batch_of(policy))[1]
+    still = dataclasses.replace(HP, lr=0.0)
+    whole = await trainer.train([row], still)
+    half = tuple(sampled and i % 2 == 0 for i, sampled in enumerate(row.loss_mask))
+    masked = await trainer.train([dataclasses.replace(row, loss_mask=half)], still)
+    zeroed = dataclasses.replace(
+        row, advantages=tuple(a if m else 0.0 for a, m in zip(row.advantages, half, strict=True))
+    )
+    assert masked["grad_norm"] != pytest.approx(whole["grad_norm"], rel=1e-3)
+    assert masked["grad_norm"] == pytest.approx((await trainer.train([zeroed], still))["grad_norm"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", LEARNING)
+async def test_the_samplers_logprobs_weigh_each_token(name: str) -> None:
+    policy, trainer = TRAINERS[name]()
+    row = (await batch_of(policy))[1]
+    still = dataclasses.replace(HP, lr=0.0)
+    on_policy = await trainer.train([row], still)
+    assert on_policy["logprob_mismatch"] < 1e-4
+    likelier = dataclasses.replace(
+        row, logprobs=tuple(x + 0.7 if m else 0.0 for x, m in zip(row.logprobs, row.loss_mask, strict=True))
+    )
+    down = await trainer.train([likelier], still)
+    assert down["grad_norm"] == pytest.approx(on_policy["grad_norm"] * 2.718281828**-0.7, rel=1e-3)
+    rarer = dataclasses.replace(
+        row, logprobs=tuple(x - 5.0 if m else 0.0 for x, m in zip(row.logprobs, row.loss_mask, strict=True))
+    )
+    capped = await trainer.train([rarer], still)
+    assert capped["importance_max"] == HP.importance_cap
+    assert capped["grad_norm"] == pytest.approx(on_policy["grad_norm"] * HP.importance_cap, rel=1e-3)
