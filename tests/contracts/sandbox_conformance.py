@@ -233,6 +233,20 @@ class SandboxConformance:
         assert transcripts[0] == transcripts[1] != transcripts[2]
         assert transcripts[0][0] != transcripts[0][1]
 
+    async def test_sqlite_keeps_to_the_seed(self, sandbox: Sandbox) -> None:
+        body = """
+        import sqlite3
+        db = sqlite3.connect(":memory:")
+        db.execute("create table t (x integer primary key, at text default current_timestamp)")
+        db.executemany("insert into t (x) values (?)", [(i,) for i in range(99)])
+        rows = db.execute("select x, at, random() from t order by random() limit 3").fetchall()
+        more = db.execute("select date('now'), datetime('now', '+1 day'), strftime('%Y', 'now'), date('2024-01-31', '+1 day'), hex(randomblob(4))")
+        return repr((rows, more.fetchall())), 0, False, False, {}
+        """
+        first, second = await outcome(sandbox, step_of(body)), await outcome(sandbox, step_of(body))
+        assert isinstance(first, Step) and first == second
+        assert "'2023-11-14', '2023-11-15 22:13:20', '2023', '2024-02-01'" in first.observation
+
     async def test_math_verify_and_the_prelude_work(self, sandbox: Sandbox) -> None:
         body = """
         from math_verify import parse, verify

@@ -50,7 +50,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-async def until(condition: object, seconds: float = 5.0) -> None:
+async def until(condition: object, seconds: float = 30.0) -> None:
     """Wait for ``condition`` to hold."""
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
@@ -73,21 +73,22 @@ async def churn(sandbox: Sandbox, count: int) -> None:
             except ProgramError as error:
                 assert error.fault.code == "ENV003"
 
-    await asyncio.gather(*(one(number) for number in range(count)))
+    for start in range(0, count, 500):
+        await asyncio.gather(*(one(number) for number in range(start, min(start + 500, count))))
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1000, pytest.param(20_000, marks=pytest.mark.slow)])
 async def test_nothing_leaks(count: int) -> None:
     outside, processes = descriptors(), len(descendants())
     async with ForkServer(PoolLimits(zygotes=2)) as sandbox:
-        await churn(sandbox, 100)
+        await churn(sandbox, 500)
         gc.collect()
         open_files, memory = descriptors(), resident()
         await churn(sandbox, count)
         gc.collect()
         await until(lambda: len([instance for instance in sandbox.live() if not instance.forks]) == 0)
         assert descriptors() <= open_files + 2
-        assert resident() - memory < (8 << 20) + 200 * count
+        assert resident() - memory < 8 << 20
     await until(lambda: len(descendants()) <= processes)
     assert descriptors() <= outside + 2
 
@@ -155,10 +156,11 @@ async def test_a_killed_host_leaves_no_orphan(sandbox: str) -> None:
     assert host.stdout is not None
     pids = {int(pid) for pid in host.stdout.readline().split()} | descendants(host.pid)
     assert len(pids) >= 4
+    await asyncio.sleep(0.3)  # let them loop
     host.kill()
     host.wait()
     host.stdout.close()
-    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), seconds=10)
+    await until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
 async def test_idle_instances_that_burn_cpu_are_killed() -> None:

@@ -68,3 +68,13 @@ async def test_a_dead_actor_gives_typed_faults_and_is_replaced() -> None:
         assert not any(
             isinstance(outcome, FaultError) for outcome in await asyncio.gather(*(s.reset(1) for s in again))
         )
+
+
+@needs_ray
+@pytest.mark.usefixtures("cluster")
+async def test_one_fork_server_a_node_by_default() -> None:
+    async with RaySandbox(pool=PoolLimits(zygotes=1)) as sandbox:
+        assert len(sandbox._places) == len([node for node in ray.nodes() if node["Alive"]])
+        session = await sandbox.open(GAME, LIMITS)
+        assert (await session.reset(1)).observation
+        await session.close()

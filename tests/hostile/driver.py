@@ -22,7 +22,7 @@ from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.sandbox import Limits, Sandbox
 from spadework.errors import FaultError
 
-LIMITS = Limits(cpu_seconds=0.1, load_seconds=0.4, wall_seconds=2.0)
+LIMITS = Limits(cpu_seconds=0.1, load_seconds=0.25, wall_seconds=2.0)
 AT_ONCE = 4
 SECRET = "CANARY-of-the-host"
 PLAIN_USER = 1000

@@ -8,11 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from spadework.envs.findings import Finding
 
 _MARKS = (
-    r"(?:(?:secret|hidden|correct|right|expected)\s+\w+|answer|solution|secret|expected|result)\w*"
+    r"(?:(?:secret|hidden|correct|right|expected)\s{1,3}\w{1,20}|answer|solution|secret|expected|result)\w{0,20}"
     r"[\s'\"`*]{0,3}(?:is|was|are|=|:|->)+"
 )
-_NOISE = r"[\s'\"`*$(\[{\\]*(?:boxed\{|text\{)?[\s'\"`*$(\[]*"
-_FORMULA = re.compile(r"\b[A-Za-z]\w{0,15}(?:\([\w, ]*\))?\s*=\s*[^=\n.,;]*[A-Za-z0-9)]\s*[-+*/^]\s*[^=\n]*[A-Za-z]\w*")
+_NOISE = r"[\s'\"`*$(\[{\\]{0,8}(?:boxed\{|text\{)?[\s'\"`*$(\[]{0,8}"
+_FORMULA = re.compile(
+    r"\b[A-Za-z]\w{0,15}(?:\([\w, ]{0,20}\))?\s{0,3}=\s{0,3}[^=\n.,;]{0,60}[A-Za-z0-9)]\s{0,3}[-+*/^]"
+    r"\s{0,3}[^=\n]{0,60}[A-Za-z]\w*"
+)
+"""Every repetition here is bounded: the text is a stranger's and the time is ours."""
 
 HINT_WORDS = 100
 

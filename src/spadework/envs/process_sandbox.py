@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import socket
 import subprocess
+import sys
 
 from spadework.envs.forkserver import launch, support
 from spadework.envs.forkserver.instance import Instance
@@ -66,14 +66,22 @@ class ProcessSandbox:
         return instance
 
     def _reap(self, process: subprocess.Popen[bytes], instance: Instance) -> None:
-        """Watch for the end of ``process`` without a thread and without a signal handler."""
-        loop, descriptor = asyncio.get_running_loop(), os.pidfd_open(process.pid)
+        """Watch for the end of ``process``, where the system lets us without a thread or a signal handler."""
+        loop = asyncio.get_running_loop()
+        if not sys.platform.startswith("linux"):
+            waiting = loop.run_in_executor(None, process.wait)
+            waiting.add_done_callback(lambda done: self._ended(instance, done.result()))
+            return
+        descriptor = os.pidfd_open(process.pid)
 
         def ended() -> None:
             loop.remove_reader(descriptor)
             os.close(descriptor)
-            self._live.discard(instance)
-            with contextlib.suppress(asyncio.InvalidStateError):
-                instance.exited.set_result(process.wait())
+            self._ended(instance, process.wait())
 
         loop.add_reader(descriptor, ended)
+
+    def _ended(self, instance: Instance, status: int) -> None:
+        self._live.discard(instance)
+        if not instance.exited.done():
+            instance.exited.set_result(status)

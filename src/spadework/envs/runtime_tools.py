@@ -78,6 +78,8 @@ def live_schemas(source: str, session: Session) -> list[Finding]:
 
 def judge(seen: Look, won: bool) -> Iterator[Finding]:
     """Findings on criteria and tools; ``won`` says that the oracle won, so every criterion can be met."""
+    if not seen.facts["based"]:
+        return
     messages, criteria = seen.facts["messages"], seen.facts["criteria"]
     if messages != criteria:
         yield Finding("ENV417", f"there are {messages} instructions and {criteria} criteria")

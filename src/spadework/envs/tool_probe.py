@@ -11,11 +11,26 @@ _MISSING_ID = "no-such-id-000"
 def spadework_facts(env: typing.Any) -> dict[str, typing.Any]:
     """What was set up: counts of instructions and criteria, and which instructions are answered without any call."""
     return {
-        "messages": len(env._user_messages),
-        "criteria": len(env._message_criteria),
-        "answer": env._expected_answer is not None,
-        "declined": [index for index, part in enumerate(env._plan) if not part],
+        "based": hasattr(env, "_message_criteria"),
+        "messages": len(_spadework_held(env, "_user_messages")),
+        "criteria": len(_spadework_held(env, "_message_criteria")),
+        "answer": getattr(env, "_expected_answer", None) is not None,
+        "declined": [index for index, part in enumerate(_spadework_held(env, "_plan")) if not part],
     }
+
+
+def _spadework_held(env: typing.Any, name: str) -> list[typing.Any]:
+    """A list of the provided base's; empty where a program does without that base."""
+    return list(getattr(env, name, None) or [])
+
+
+def _spadework_reset(env: typing.Any, seed: int) -> str:
+    """The first observation."""
+    try:
+        opened = env.reset(seed=seed)
+    except TypeError:
+        opened = env.reset(seed)
+    return str(opened[0] if isinstance(opened, tuple) else opened)
 
 
 def spadework_criteria(env: typing.Any) -> list[dict[str, typing.Any]]:
@@ -24,7 +39,7 @@ def spadework_criteria(env: typing.Any) -> list[dict[str, typing.Any]]:
     import copy
 
     found = []
-    for criterion in env._message_criteria:
+    for criterion in _spadework_held(env, "_message_criteria"):
         entry: dict[str, typing.Any] = {"met": False, "error": None, "mismatch": None}
         try:
             if isinstance(criterion, str):
@@ -122,14 +137,15 @@ def _spadework_spy(value: typing.Any) -> typing.Any:
 
 def spadework_tools(env: typing.Any, seed: int) -> list[dict[str, typing.Any]]:
     """Each tool: whether some call of it succeeds, its last error, and what a call that must fail changed."""
-    found = []
+    found: list[dict[str, typing.Any]] = []
+    if not hasattr(env, "execute_tool") or not hasattr(env, "get_tools"):
+        return found
     for tool in env.get_tools():
         function = tool.get("function", tool)
         properties = (function.get("parameters") or {}).get("properties", {})
         entry = {"name": function["name"], "works": False, "error": None, "changed": None}
-        for calls in ([], [call for part in env._plan for call in part]):
-            opened = env.reset(seed=seed)
-            env._spadework_opening = opened[0] if isinstance(opened, tuple) else opened
+        for calls in ([], [call for part in _spadework_held(env, "_plan") for call in part]):
+            env._spadework_opening = _spadework_reset(env, seed)
             for name, arguments in calls:
                 env.execute_tool(name, dict(arguments))
             error = _spadework_try(env, function["name"], properties)
@@ -137,7 +153,7 @@ def spadework_tools(env: typing.Any, seed: int) -> list[dict[str, typing.Any]]:
             entry["error"] = error
             if entry["works"]:
                 break
-        env.reset(seed=seed)
+        _spadework_reset(env, seed)
         entry["changed"] = _spadework_changed(env, function, properties)
         found.append(entry)
     return found
@@ -155,7 +171,8 @@ def _spadework_try(env: typing.Any, name: str, properties: typing.Any) -> typing
 
 def spadework_called(env: typing.Any) -> list[str]:
     """Names of the tools that some call so far succeeded with."""
-    return sorted({call["name"] for call in env._call_history if not _spadework_failed(call.get("result"))})
+    calls = [call for call in _spadework_held(env, "_call_history") if isinstance(call, dict)]
+    return sorted({str(call.get("name")) for call in calls if not _spadework_failed(call.get("result"))})
 
 
 def _spadework_failed(result: typing.Any) -> bool:
@@ -181,7 +198,8 @@ def _spadework_changed(env: typing.Any, function: typing.Any, properties: typing
 
 
 def _spadework_print(env: typing.Any) -> str:
-    return repr(_spadework_tables(env) if hasattr(env._state, "execute") else env._state)
+    state = getattr(env, "_state", None)
+    return repr(_spadework_tables(env) if hasattr(state, "execute") else state)
 
 
 def _spadework_tables(env: typing.Any) -> dict[str, list[dict[str, typing.Any]]]:
@@ -194,7 +212,7 @@ def _spadework_arguments(env: typing.Any, name: str, properties: typing.Any) -> 
     """Arguments to try: the plan's own, and values of the state and the instructions that fit by type and name."""
     import random
 
-    planned = [dict(arguments) for part in env._plan for tool, arguments in part if tool == name]
+    planned = [dict(arguments) for part in _spadework_held(env, "_plan") for tool, arguments in part if tool == name]
     leaves = _spadework_leaves(env)
     choices = {key: _spadework_values(key, schema, leaves) for key, schema in properties.items()}
     rng = random.Random(0)
@@ -243,8 +261,9 @@ def _spadework_leaves(env: typing.Any) -> list[tuple[str, typing.Any]]:
         elif value is not None:
             found.append((where, value))
 
-    walk("", _spadework_tables(env) if hasattr(env._state, "execute") else env._state)
-    for message in [env._spadework_opening, *env._user_messages]:
+    state = getattr(env, "_state", None)
+    walk("", _spadework_tables(env) if hasattr(state, "execute") else state)
+    for message in [env._spadework_opening, *_spadework_held(env, "_user_messages")]:
         quoted = re.findall(r"['\"]([^'\"]+)['\"]", message)
         found += [("message", text) for text in [*quoted, *re.findall(r"[\w:/.@-]+\w", message)]]
     return found

@@ -134,8 +134,6 @@ class Hyperparameters:
     """Of one update (method section 8). The objective is a plain sum over tokens; see ``types.Sequence``."""
 
     lr: float = 1e-6
-    temperature: float = 1.0
-    """That the batch was sampled at: log-probabilities are of softmax(logits / temperature), as in sampling."""
     clip_low: float = 0.2
     clip_high: float = 0.28
     importance_cap: float = 2.0

@@ -8,6 +8,7 @@ runs agree bit for bit. It costs the pauses in which some participant still comp
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -65,7 +66,10 @@ class Engine:
 
     @contextmanager
     def attend(self) -> Iterator[None]:
-        """Take part: in deterministic mode no step is taken until this participant waits too."""
+        """Take part: in deterministic mode no step is taken until this participant waits too.
+
+        So do not nest it, and do not wait in it for anything that another participant holds until its own reply.
+        """
         self._attending += 1
         try:
             yield
@@ -78,11 +82,13 @@ class Engine:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     async def close(self) -> None:
-        """Stop the driver; whoever still waits gets a ``PolicyError``."""
+        """Stop; whoever still waits gets a ``PolicyError``. The worker ends and keys and values are let go."""
+        self._fail(PolicyError("CLOSED", "the policy was closed"))
         if self._driver is not None and not self._driver.done():
             self._driver.cancel()
             await asyncio.gather(self._driver, return_exceptions=True)
-        self._fail(PolicyError("CLOSED", "the policy was closed"))
+        await asyncio.to_thread(self._worker.shutdown)
+        self._batch.abort()
 
     def _wake_driver(self) -> None:
         loop = asyncio.get_running_loop()
@@ -103,7 +109,10 @@ class Engine:
                 await asyncio.sleep(0)
         except (RuntimeError, ValueError, MemoryError) as error:
             self._batch.abort()
-            self._fail(PolicyError("ENGINE", f"the model failed: {error}", detail=repr(error)))
+            self._fail(PolicyError("ENGINE", f"the model failed: {error}", detail=traceback.format_exc()))
+        finally:
+            # Whatever ended the driver, nobody is left waiting for it.
+            self._fail(PolicyError("ENGINE", "the sampler stopped"))
 
     def _take(self) -> list[Request]:
         """The requests to admit next, in the order of their keys."""

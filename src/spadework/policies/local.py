@@ -50,7 +50,7 @@ class LocalOptions:
     """Batches depend on who takes part (``Policy.attend``) and never on timing."""
     max_length: int = 2048
     """Longest row in tokens, prompt and reply together; never more than the model reads."""
-    micro_batch_tokens: int = 2048
+    micro_batch_tokens: int = 1024
     """Tokens of one forward and backward pass of training, after rows were merged by their common prefixes."""
 
     @property
@@ -77,6 +77,11 @@ class LocalPolicy:
     def generated(self) -> int:
         """Tokens sampled so far."""
         return self._batch.generated
+
+    @property
+    def template(self) -> HFTemplate:
+        """The model's chat template over token ids."""
+        return self._template
 
     def chat(
         self,

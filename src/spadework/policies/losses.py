@@ -52,16 +52,17 @@ def kl_estimate(logprobs: Tensor, reference: Tensor) -> Tensor:
     return difference.exp() - difference - 1.0
 
 
-def target_logprobs(hidden: Tensor, head: nn.Linear, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+def target_logprobs(hidden: Tensor, head: nn.Linear, targets: Tensor, temperatures: Tensor) -> tuple[Tensor, Tensor]:
     """Log-probabilities and entropies [M] of targets [M] predicted from hidden states [M, size].
 
     Logits exist for ``_CHUNK`` tokens at a time and are computed again in the backward pass, so memory does not grow
-    with length times vocabulary. The distribution is softmax(logits / temperature), as in sampling. Entropies carry no
-    gradient. Under autocast the products are in its type, everything else in single precision.
+    with length times vocabulary. The distribution is softmax(logits / temperature), each token's own of
+    ``temperatures`` [M], as in sampling. Entropies carry no gradient. Under autocast the products are in its type,
+    everything else in single precision.
     """
     kind = hidden.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
-    logprobs, entropies = _TargetLogprobs.apply(hidden, head.weight, targets, temperature, dtype)  # type: ignore[no-untyped-call]
+    logprobs, entropies = _TargetLogprobs.apply(hidden, head.weight, targets, temperatures, dtype)  # type: ignore[no-untyped-call]
     return logprobs, entropies
 
 
@@ -70,32 +71,34 @@ class _TargetLogprobs(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float, dtype: torch.dtype
+        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, temperatures: Tensor, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         states, low = hidden.to(dtype), weight.to(dtype)
         norms, chosen, entropies = [], [], []
-        for part, wanted in zip(torch.split(states, _CHUNK), torch.split(targets, _CHUNK), strict=True):
-            logits = _scaled_logits(part, low, temperature)
+        pieces = (torch.split(tensor, _CHUNK) for tensor in (states, targets, temperatures))
+        for part, wanted, warmth in zip(*pieces, strict=True):
+            logits = _scaled_logits(part, low, warmth)
             norm = logits.logsumexp(dim=-1, keepdim=True)
             chosen.append((logits.gather(1, wanted[:, None]) - norm)[:, 0])
             logits.sub_(norm)
             entropies.append(-torch.linalg.vecdot(logits.exp(), logits))
             norms.append(norm)
-        ctx.save_for_backward(states, low, targets, torch.cat(norms))
-        ctx.temperature, ctx.types = temperature, (hidden.dtype, weight.dtype)
+        ctx.save_for_backward(states, low, targets, torch.cat(norms), temperatures)
+        ctx.types = (hidden.dtype, weight.dtype)
         entropy = torch.cat(entropies)
         ctx.mark_non_differentiable(entropy)
         return torch.cat(chosen), entropy
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, Tensor | None, None, None, None]:
-        states, low, targets, norms = ctx.saved_tensors
+        states, low, targets, norms, temperatures = ctx.saved_tensors
         to_states = []
         to_weight = torch.zeros_like(low, dtype=ctx.types[1]) if ctx.needs_input_grad[1] else None
-        pieces = (torch.split(tensor, _CHUNK) for tensor in (states, targets, norms, gradient / ctx.temperature))
-        for part, wanted, norm, scale in zip(*pieces, strict=True):
+        scaled = gradient / temperatures
+        pieces = (torch.split(tensor, _CHUNK) for tensor in (states, targets, norms, scaled, temperatures))
+        for part, wanted, norm, scale, warmth in zip(*pieces, strict=True):
             # d log p(target) / d logits = (one at the target) - p
-            slope = _scaled_logits(part, low, ctx.temperature).sub_(norm).exp_().mul_(-scale[:, None])
+            slope = _scaled_logits(part, low, warmth).sub_(norm).exp_().mul_(-scale[:, None])
             slope.scatter_add_(1, wanted[:, None], scale[:, None])
             slope = slope.to(low.dtype)
             to_states.append(slope @ low)
@@ -104,7 +107,7 @@ class _TargetLogprobs(torch.autograd.Function):
         return torch.cat(to_states).to(ctx.types[0]), to_weight, None, None, None
 
 
-def _scaled_logits(states: Tensor, weight: Tensor, temperature: float) -> Tensor:
+def _scaled_logits(states: Tensor, weight: Tensor, temperatures: Tensor) -> Tensor:
     with torch.autocast(states.device.type, enabled=False):
         logits = (states @ weight.T).float()
-    return logits if temperature == 1.0 else logits.div_(temperature)
+    return logits.div_(temperatures[:, None])

@@ -32,6 +32,7 @@ class Pack:
     targets: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     advantages: list[float] = field(default_factory=list)
+    temperatures: list[float] = field(default_factory=list)
 
     def tensors(self, device: torch.device) -> PackTensors:
         """The pack as tensors."""
@@ -43,6 +44,7 @@ class Pack:
             torch.tensor(self.targets, device=device),
             torch.tensor(self.logprobs, dtype=torch.float32, device=device),
             torch.tensor(self.advantages, dtype=torch.float32, device=device),
+            torch.tensor(self.temperatures, dtype=torch.float32, device=device),
         )
 
 
@@ -57,6 +59,7 @@ class PackTensors:
     targets: Tensor
     logprobs: Tensor
     advantages: Tensor
+    temperatures: Tensor
 
 
 def build_packs(rows: Sequence[types.Sequence], budget: int) -> Iterator[Pack]:
@@ -99,6 +102,7 @@ def _add_targets(pack: Pack, path: Sequence[int], row: types.Sequence) -> None:
             pack.targets.append(row.tokens[index])
             pack.logprobs.append(row.logprobs[index])
             pack.advantages.append(row.advantages[index])
+            pack.temperatures.append(row.temperature)
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

@@ -20,7 +20,6 @@ tokens_per_second   ``tokens`` over the time of the whole update
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -118,8 +117,7 @@ class LocalTrainer:
 
     async def fit(self, batch: Sequence[types.Sequence], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask: a plain sum, normalised by the caller."""
-        plain = dataclasses.replace(hp, temperature=1.0)
-        return await self._policy.run(lambda: self._update(batch, plain, _cross_entropy, 0.0))
+        return await self._policy.run(lambda: self._update(batch, hp, _cross_entropy, 0.0))
 
     async def sync(self) -> LocalPolicy:
         """Copy the trained weights into the sampler; its version grows by one and its prefixes are forgotten."""
@@ -188,7 +186,7 @@ class LocalTrainer:
         rows = [row for row in batch if kl_coef or any(row.advantages)]
         parts = [packs for k in range(hp.minibatches) if (packs := self._packs(rows[k :: hp.minibatches]))]
         several = hp.epochs * len(parts) > 1
-        olds = [[self._frozen(self._model, pack, hp) if several else None for pack in packs] for packs in parts]
+        olds = [[self._frozen(self._model, pack) if several else None for pack in packs] for packs in parts]
         sums = _Sums()
         for _ in range(hp.epochs):
             for packs, old in zip(parts, olds, strict=True):
@@ -218,12 +216,12 @@ class LocalTrainer:
         """One step of the optimiser over the packs of a mini-batch."""
         trained = sum(len(pack.targets) for pack in packs)
         for pack, old in zip(packs, olds, strict=True):
-            logprobs, entropy = self._logprobs(self._model, pack, hp.temperature)
+            logprobs, entropy = self._logprobs(self._model, pack)
             loss = loss_of(pack, logprobs, logprobs.detach() if old is None else old, sums)
             sums.loss += float(loss.detach())
             sums.add(entropy=entropy, token_loss=-logprobs)
             if kl_coef:
-                kl = kl_estimate(logprobs, self._reference(pack, hp))
+                kl = kl_estimate(logprobs, self._reference(pack))
                 sums.add(kl_to_start=kl)
                 loss = loss + kl_coef * kl.sum() / trained
             loss.backward()  # type: ignore[no-untyped-call]
@@ -235,7 +233,7 @@ class LocalTrainer:
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
 
-    def _logprobs(self, model: Any, pack: PackTensors, temperature: float) -> tuple[Tensor, Tensor]:
+    def _logprobs(self, model: Any, pack: PackTensors) -> tuple[Tensor, Tensor]:
         """Log-probabilities and entropies of the trained tokens of a pack, in single precision."""
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._options.torch_dtype == torch.bfloat16):
             hidden = model.get_decoder()(
@@ -246,21 +244,21 @@ class LocalTrainer:
                 use_cache=False,
                 tree=TreePass(pack.ends, self._groups),
             ).last_hidden_state[0]
-            return target_logprobs(hidden[pack.nodes], model.get_output_embeddings(), pack.targets, temperature)
+            return target_logprobs(hidden[pack.nodes], model.get_output_embeddings(), pack.targets, pack.temperatures)
 
-    def _frozen(self, model: Any, pack: PackTensors, hp: Hyperparameters) -> Tensor:
+    def _frozen(self, model: Any, pack: PackTensors) -> Tensor:
         with torch.no_grad():
-            return self._logprobs(model, pack, hp.temperature)[0]
+            return self._logprobs(model, pack)[0]
 
-    def _reference(self, pack: PackTensors, hp: Hyperparameters) -> Tensor:
+    def _reference(self, pack: PackTensors) -> Tensor:
         """Log-probabilities of the start model: the adapter switched off, or a copy loaded when first needed."""
         if self._options.lora_rank:
             with self._model.disable_adapter():
-                return self._frozen(self._model, pack, hp)
+                return self._frozen(self._model, pack)
         if self._start is None:
             self._start = self._load_start().model.to(self._device).requires_grad_(False)
             _use_tree_attention(self._start)
-        return self._frozen(self._start, pack, hp)
+        return self._frozen(self._start, pack)
 
 
 def _cross_entropy(pack: PackTensors, logprobs: Tensor, old: Tensor, sums: _Sums) -> Tensor:

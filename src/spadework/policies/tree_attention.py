@@ -32,7 +32,9 @@ class TreePass:
             queries = nodes[start:stop, None]
             seen = (nodes[:stop] <= queries) & (queries < ends[:stop])
             keys = seen.any(dim=0).nonzero()[:, 0]
-            selection: Tensor | slice = slice(0, stop) if len(keys) == stop else keys
+            first = int(keys[0])
+            # Neighbours are read in place; only keys with gaps between them are copied.
+            selection: Tensor | slice = slice(first, stop) if stop - first == len(keys) else keys
             self.blocks.append((slice(start, stop), selection, seen[:, keys].repeat(groups, 1)))
 
 
@@ -41,7 +43,9 @@ def tree_attention(
 ) -> tuple[Tensor, None]:
     """Attention in the form that transformers calls, for batch size 1; ``tree`` in ``options`` is the ``TreePass``."""
     tree: TreePass = options["tree"]
-    heads = key.shape[1]
+    heads, kind = key.shape[1], key.device.type
+    if torch.is_autocast_enabled(kind):  # once, not once a block
+        query, key, value = (tensor.to(torch.get_autocast_dtype(kind)) for tensor in (query, key, value))
     parts = []
     for queries, keys, seen in tree.blocks:
         # Query heads that share a key/value head are folded into the query tokens, so keys are never repeated.

@@ -27,6 +27,9 @@ from spadework.selfplay.prompts import (
 from spadework.selfplay.records import Example
 from spadework.types import derive_seed
 
+EXAMPLE_EVERY = 3
+"""One design row in so many shows an example, as memory will; tokens are dear, and both prompts have to be known."""
+
 OraclePlays = Callable[[ExampleEnvironment], Awaitable[Sequence[Play]]]
 """Winning plays of an example."""
 
@@ -52,7 +55,8 @@ async def warmup_rows(
     """The rows of one epoch, each an unweighted mean over its own tokens."""
     rows = []
     for index, example in enumerate(examples):
-        rows += _design_rows(policy, config, example, _shown(config, example, examples))
+        shown = _shown(config, example, examples) if index % EXAMPLE_EVERY == 0 else []
+        rows += _design_rows(policy, config, example, shown)
         for number, play in enumerate(await oracle(example)):
             hint = example.environment.hint if (index + number) % 2 else ""
             rows += _rows(_play_chat(policy, config, play, hint), "agent", f"play/{example.name}/{number}")

@@ -94,6 +94,22 @@ class HostileEnv:
     def step(self, action):
         return "stopped", 0, False, False, {}
 """
+TEMPLATE_DIES = """
+import gc, os
+for thing in gc.get_objects():
+    if type(thing).__name__ == "Template":
+        def vanish(self=thing, clone=thing._clone):
+            if clone(self._clone_number, 0x8000 | 17, 0, 0, 0, 0) == 0:
+                while True: pass
+            os._exit(0)
+        thing._serve_fork = vanish
+
+class HostileEnv:
+    def reset(self, seed=None):
+        return "ready"
+    def step(self, action):
+        return "stopped", 0, False, False, {}
+"""
 TEMPLATE_SHARES = """
 import ctypes
 mmap = ctypes.CDLL(None).mmap
@@ -143,5 +159,6 @@ PROGRAMS = (
     Hostile("a template that does not fork", TEMPLATE_DEAF, frozenset({"none", "ENV208", "ENV205"})),
     Hostile("a template that claims another's process", TEMPLATE_CLAIMS, frozenset({"none", "ENV208"})),
     Hostile("a template that forks too much", TEMPLATE_GREEDY, frozenset({"none", "ENV208", "ENV205"})),
+    Hostile("a template that leaves a fork behind", TEMPLATE_DIES, frozenset({"none", "ENV208", "ENV205"})),
     Hostile("a template that shares memory", TEMPLATE_SHARES, frozenset({"none"})),
 )

@@ -210,3 +210,30 @@ async def test_many_at_a_time_come_back_in_order_and_an_error_is_a_result():
     assert isinstance(results[3][1], SandboxError)
     assert results[4][1] == 40
     assert peak == 2
+
+
+async def test_tools_without_the_provided_base_are_played_and_not_looked_into(sandbox):
+    source = """
+import json, random
+class LoneEnv:
+    max_turns = 4
+    def reset(self, seed):
+        self.n = random.Random(seed).randint(1000, 9999)
+        self._call_history = [("odd", 1)]
+        return "Look the number up, then answer it."
+    def get_tools(self):
+        schema = {"type": "object", "properties": {}}
+        return [{"type": "function", "function": {"name": "look", "parameters": schema}}]
+    def tool_look(self):
+        return self.n
+    def step(self, action):
+        if "<tool_call>" in action:
+            return str(self.tool_look()), 0.0, False, False, {}
+        won = action == f"<answer>{self.n}</answer>"
+        return "", float(won), True, False, {}
+    def solution(self):
+        return str(self.n)
+"""
+    checked = await check_program(sandbox, source, RuntimeChecks())
+    assert checked.domain == "tool_use"
+    assert [str(finding) for finding in checked.findings] == []

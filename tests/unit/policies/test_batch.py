@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import SamplingParams
 from spadework.policies.batch import _common, _spans

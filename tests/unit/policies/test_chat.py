@@ -7,8 +7,6 @@ import pytest
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import Completion, SamplingParams
 from spadework.policies.chat import TokenChat
-
-pytest.importorskip("transformers")
 from spadework.policies.template import HFTemplate
 from spadework.policies.tiny import build_byte_tokenizer
 

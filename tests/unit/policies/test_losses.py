@@ -6,8 +6,8 @@ import math
 import random
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 from spadework.policies import losses
 from spadework.policies.base import Hyperparameters
 from spadework.policies.local import LocalOptions, load_local
@@ -16,7 +16,7 @@ from spadework.policies.models import load_model
 from spadework.policies.packs import build_packs
 from spadework.types import Sequence
 
-HP = Hyperparameters(lr=0.0, temperature=0.8, grad_clip=1e9)
+HP = Hyperparameters(lr=0.0, grad_clip=1e9)
 
 
 def row(tokens: list[int], prompt: int, rng: random.Random, group: str = "g") -> Sequence:
@@ -31,6 +31,7 @@ def row(tokens: list[int], prompt: int, rng: random.Random, group: str = "g") ->
         group_id=group,
         source_id="s",
         policy_version=0,
+        temperature=rng.choice([0.7, 1.0]),
     )
 
 
@@ -56,9 +57,9 @@ def reference_loss(
     total = torch.zeros(())
     for r in rows:
         ids = torch.tensor([r.tokens])
-        new = torch.log_softmax(model(ids).logits[0] / hp.temperature, -1)
+        new = torch.log_softmax(model(ids).logits[0] / r.temperature, -1)
         with torch.no_grad():
-            old = torch.log_softmax(old_model(ids).logits[0] / hp.temperature, -1)
+            old = torch.log_softmax(old_model(ids).logits[0] / r.temperature, -1)
         for t in range(1, len(r.tokens)):
             if not r.loss_mask[t]:
                 continue
@@ -143,7 +144,7 @@ async def test_fit_is_the_weighted_cross_entropy() -> None:
     expected = 0.0
     with torch.no_grad():
         for r in rows:
-            table = torch.log_softmax(model(torch.tensor([r.tokens])).logits[0], -1)
+            table = torch.log_softmax(model(torch.tensor([r.tokens])).logits[0] / r.temperature, -1)
             expected -= sum(
                 r.advantages[t] * table[t - 1, r.tokens[t]].item() for t in range(1, len(r.tokens)) if r.loss_mask[t]
             )
@@ -170,7 +171,7 @@ def test_the_kl_estimate_is_never_negative() -> None:
 def test_chunks_do_not_change_logprobs_or_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     head = torch.nn.Linear(8, 50, bias=False)
     hidden, targets = torch.randn(37, 8, requires_grad=True), torch.randint(50, (37,))
-    whole, entropy = target_logprobs(hidden, head, targets, 0.7)
+    whole, entropy = target_logprobs(hidden, head, targets, torch.full((len(targets),), 0.7))
     whole.sum().backward()
     expected, hidden.grad = hidden.grad, None
     plain = torch.log_softmax(head(hidden) / 0.7, -1).gather(1, targets[:, None])[:, 0]
@@ -178,7 +179,7 @@ def test_chunks_do_not_change_logprobs_or_gradients(monkeypatch: pytest.MonkeyPa
     (auto,) = torch.autograd.grad(plain.sum(), head.weight)
     torch.testing.assert_close(head.weight.grad, auto)
     monkeypatch.setattr(losses, "_CHUNK", 5)
-    parts, entropies = target_logprobs(hidden, head, targets, 0.7)
+    parts, entropies = target_logprobs(hidden, head, targets, torch.full((len(targets),), 0.7))
     parts.sum().backward()
     torch.testing.assert_close(parts, whole)
     torch.testing.assert_close(entropies, entropy)

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 from spadework.errors import ConfigError, RunError
 from spadework.policies import models
 from spadework.policies.base import SamplingParams

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PERIOD = 0.5
 """Seconds between looks."""
 IDLE_CPU = 0.1
-"""CPU seconds that an instance may burn between looks while nobody asked it anything."""
+"""CPU seconds that an instance may burn from one call to the next."""
 MEMORY_EVERY = 4
 PAGE = resource.getpagesize()
 
@@ -37,16 +37,22 @@ async def watch(sandbox: ForkServer, memory: int) -> None:
 
 
 def check_idle(live: list[Instance], seen: dict[Instance, tuple[int, float]]) -> dict[Instance, tuple[int, float]]:
-    """Kill instances that ran on after their reply. ``seen``: what the last look gave."""
+    """Kill instances that ran on after their reply.
+
+    Args:
+        live: all instances.
+        seen: what the last look gave: how often each had been called, and its CPU clock at the first look since then.
+    """
     now: dict[Instance, tuple[int, float]] = {}
     for instance in live:
         if instance.busy or not instance.pid:
             continue
         calls, cpu = instance.calls + instance.forks, instance.cpu()
         before = seen.get(instance)
-        now[instance] = calls, cpu
-        if before is not None and before[0] == calls and cpu - before[1] > IDLE_CPU:
-            burnt = f"{cpu - before[1]:.2f} CPU seconds"
+        since = before if before is not None and before[0] == calls else (calls, cpu)
+        now[instance] = since
+        if cpu - since[1] > IDLE_CPU:
+            burnt = f"{cpu - since[1]:.2f} CPU seconds"
             instance.fail(ProgramError(wire.HANG, f"ran on after its reply: {burnt} while nobody asked it anything"))
     return now
 

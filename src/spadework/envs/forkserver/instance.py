@@ -10,6 +10,7 @@ import base64
 import json
 import math
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -45,7 +46,8 @@ class Instance:
         self, sock: socket.socket, limits: Limits, kill: Callable[[], None], gate: asyncio.Semaphore | None = None
     ) -> None:
         sock.setblocking(False)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        if sys.platform.startswith("linux"):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self.limits = limits
         self.id = 0
         """What its zygote calls it."""

@@ -6,6 +6,7 @@ import array
 import signal
 import socket
 import struct
+import sys
 import time
 
 from spadework.envs.forkserver.inside import wire
@@ -41,6 +42,8 @@ def hello(sock: socket.socket) -> tuple[bytes, int]:
         data, ancillary, _, _ = sock.recvmsg(4096, socket.CMSG_SPACE(CREDENTIALS.size))
     except OSError:
         return b"", 0
+    if not sys.platform.startswith("linux"):
+        return data, 0
     for level, kind, content in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
             return data, CREDENTIALS.unpack(content)[0]

@@ -9,6 +9,9 @@ import resource
 import signal
 
 PDEATHSIG, DUMPABLE, BOUNDING_DROP, NO_NEW_PRIVS, WRITE_OR_EXECUTE = 1, 4, 24, 38, 65
+SIGKILL = int(signal.SIGKILL)
+LIFETIME_CPU = 3600
+"""CPU seconds of a child's whole life: the net below the host's deadlines."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
@@ -56,7 +59,7 @@ def take_sockets(sockets: list[int], null: int) -> None:
 
 def give_up_rights() -> None:
     """Die with the parent; be opaque to others; gain no privilege; map no memory both writable and executable."""
-    prctl(PDEATHSIG, signal.SIGKILL)
+    prctl(PDEATHSIG, SIGKILL)
     prctl(DUMPABLE, 0)
     prctl(NO_NEW_PRIVS, 1, needed=True)
     prctl(WRITE_OR_EXECUTE, 1)

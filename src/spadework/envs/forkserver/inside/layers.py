@@ -34,8 +34,7 @@ def confine(without: set[str]) -> Layers:
     """
     layers: Layers = {"rlimits": (True, "memory, CPU, files, descriptors")}
     _first_to_die()
-    namespaces.give_up_root()
-    layers["unprivileged"] = (True, f"runs as user {os.getuid()}")
+    layers["unprivileged"] = _unprivileged()
     layers["namespaces"] = (False, "switched off") if "namespaces" in without else _namespaces()
     if layers["namespaces"][0]:
         _become_init()
@@ -60,6 +59,13 @@ def _first_to_die() -> None:
             file.write("1000")
     except OSError:
         pass
+
+
+def _unprivileged() -> tuple[bool, str]:
+    holds, why = _in_a_child(namespaces.give_up_root)
+    if holds:
+        namespaces.give_up_root()
+    return holds, why or f"runs as user {os.getuid()}"
 
 
 def _namespaces() -> tuple[bool, str]:

@@ -25,7 +25,7 @@ NOTICE = struct.Struct("=QIIiIQ6Q")
 """seccomp_notif: id, pid, flags, call number, architecture, instruction pointer, arguments."""
 ANSWER = struct.Struct("=QqiI")
 CONTINUE = 1
-CPU_PATIENCE, WALL_PATIENCE = 1.0, 20.0
+CPU_PATIENCE, WALL_PATIENCE = 0.25, 20.0
 """Seconds in which a template must have forked; CPU judges, wall is for sleepers."""
 
 
@@ -65,6 +65,10 @@ class Supervised:
         finally:
             os.close(sock)
 
+    def unborn(self) -> list[int]:
+        """The instances that it was asked for and has not given."""
+        return [*([self.current] if self.current >= 0 else []), *(instance for instance, _ in self.waiting)]
+
     def give_up(self) -> int:
         """Go on to the next play; gives the instance that will not be."""
         instance, self.current, self.allowed = self.current, -1, False
@@ -86,8 +90,8 @@ class Supervised:
     def heard(self, known: Container[int], strangers: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
         """Read the control line. Gives an instance and the process id that is truly its own, if one was born.
 
-        Raises ``ValueError`` when the template lied, ``EOFError`` when it hung up, ``BlockingIOError`` when the kernel
-        did not let it fork.
+        Raises ``ValueError`` when the template lied, ``EOFError`` when it hung up, and ``ChildProcessError`` when the
+        kernel did not let it fork.
         """
         data, ancillary, _, _ = self.control.recvmsg(64, socket.CMSG_SPACE(4))
         if not data:
@@ -100,7 +104,7 @@ class Supervised:
             raise ValueError("spoke out of turn")
         (pid,) = PID.unpack(data)
         if pid < 0:
-            raise BlockingIOError(f"could not fork: {os.strerror(-pid)}")
+            raise ChildProcessError(f"could not fork: {os.strerror(-pid)}")
         if pid in known or not self._owns(pid, strangers):
             raise ValueError(f"claimed process {pid}")
         born, self.current = (self.current, pid), -1

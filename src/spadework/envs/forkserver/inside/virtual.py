@@ -16,6 +16,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from . import virtual_sql
+
 EPOCH = 1_700_000_000.0
 TICK = 1e-3
 """Seconds that pass at each look at a clock."""
@@ -63,6 +65,7 @@ def reseed(seed: int) -> None:
 
 def install() -> None:
     """Replace clocks and entropy for good. Call once, before any program is loaded."""
+    virtual_sql.install(SOURCE.tick, SOURCE.bytes)
     _install_entropy()
     _install_clocks()
     _install_dates()

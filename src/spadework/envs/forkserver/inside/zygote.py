@@ -18,7 +18,6 @@ import traceback
 from typing import Any, NoReturn
 
 from . import kernel, layers, wire
-from .fresh import LIFETIME_CPU
 from .runner import Runner, serve
 from .supervise import Supervised
 from .template import DESCRIPTORS, Template
@@ -80,6 +79,11 @@ class Zygote:
         """To the host."""
         self.control.send(json.dumps(message).encode())
 
+    def tell_exits(self, exits: list[list[Any]]) -> None:
+        """Of each: the instance, its status, and the reason if its status does not tell it."""
+        for start in range(0, len(exits), MOST_DESCRIPTORS):
+            self.tell({"exits": exits[start : start + MOST_DESCRIPTORS]})
+
     def obey(self) -> None:
         """One message of the host."""
         data, ancillary, _, _ = self.control.recvmsg(1 << 16, socket.CMSG_SPACE(4 * MOST_DESCRIPTORS))
@@ -105,8 +109,11 @@ class Zygote:
         try:
             pid = os.fork()
         except OSError:  # no more processes: the host hears of a death at birth
+            for end in (ours, theirs):
+                if end is not None:
+                    end.close()
             os.close(sock)
-            self.tell({"exits": [[instance, -signal.SIGKILL, ""]]})
+            self.tell_exits([[instance, -signal.SIGKILL, ""]])
             return
         if pid == 0:
             self.become_child(sock, theirs, message["memory"])
@@ -145,7 +152,7 @@ class Zygote:
             kernel.take_sockets([sock, control.detach()], self.null)
             descriptors = DESCRIPTORS
         kernel.give_up_rights()
-        kernel.limit(self.base + memory, LIFETIME_CPU, descriptors)
+        kernel.limit(self.base + memory, kernel.LIFETIME_CPU, descriptors)
         template = None if control is None else Template()
         filter_ = self.filter if control is None else self.asking_filter
         listener = -1 if filter_ is None else filter_.install()
@@ -159,11 +166,13 @@ class Zygote:
             self.templates[template].request(instance, sock)
         else:
             os.close(sock)
-            self.tell({"exits": [[instance, -signal.SIGKILL, "its template is gone"]]})
+            self.tell_exits([[instance, -signal.SIGKILL, "its template is gone"]])
 
     def attend(self, instance: int, descriptor: int) -> None:
         """A template spoke, or something under its filter tries to fork."""
         template = self.templates[instance]
+        if not _readable(descriptor):
+            return  # an event of a descriptor that was closed since, and whose number was given out again
         if descriptor == template.listener:
             template.judge()
             return
@@ -172,8 +181,8 @@ class Zygote:
         except EOFError:
             self.poll.unregister(descriptor)  # it is dead or about to be: reaping it or its deadline sees to the rest
             return
-        except BlockingIOError as error:
-            self.tell({"exits": [[template.give_up(), -signal.SIGKILL, f"its template {error}"]]})
+        except ChildProcessError as error:
+            self.tell_exits([[template.give_up(), -signal.SIGKILL, f"its template {error}"]])
             return
         except (ValueError, OSError) as error:
             self.punish(instance, str(error))
@@ -183,7 +192,7 @@ class Zygote:
             self.bear(*born)
             _, status = self.strangers.pop(born[1], (0, None))
             if status is not None:
-                self.tell({"exits": [self.mourn(born[1], status)]})
+                self.tell_exits([self.mourn(born[1], status)])
 
     def watch(self, instance: int) -> None:
         """Poll what a template has by now."""
@@ -204,15 +213,14 @@ class Zygote:
 
     def punish(self, instance: int, why: str) -> None:
         """Kill a template that broke the rules, and all that it has forked."""
-        template = self.templates[instance]
-        members = [template.current, *(waiting for waiting, _ in template.waiting)]
-        unborn = [member for member in members if member >= 0]
+        template, reason = self.templates[instance], f"its template {why}"
         for pid, member in self.pids.items():
             if os.getpgid(pid) == template.pid:
-                self.reasons[member] = f"its template {why}"
+                self.reasons[member] = reason
         template.kill_all()
+        unborn = template.unborn()
         self.forget(instance)
-        self.tell({"exits": [[member, -signal.SIGKILL, f"its template {why}"] for member in unborn]})
+        self.tell_exits([[member, -signal.SIGKILL, reason] for member in unborn])
 
     def forget(self, instance: int) -> None:
         """Stop listening to a template."""
@@ -235,9 +243,8 @@ class Zygote:
                 continue
             exits.append(self.mourn(pid, status))
             if exits[-1][0] in self.templates:
-                exits += self.bury(exits[-1][0])
-        for start in range(0, len(exits), MOST_DESCRIPTORS):
-            self.tell({"exits": exits[start : start + MOST_DESCRIPTORS]})
+                self.bury(exits[-1][0])
+        self.tell_exits(exits)
 
     def mourn(self, pid: int, status: int) -> list[Any]:
         """Forget a dead child; gives what the host is told of it."""
@@ -245,12 +252,13 @@ class Zygote:
         del self.instances[instance]
         return [instance, status, self.reasons.pop(instance, "")]
 
-    def bury(self, instance: int) -> list[list[Any]]:
-        """A template died: what it was asked to fork will not come."""
+    def bury(self, instance: int) -> None:
+        """A template died. Its plays go on, unless it may have forked one of which it did not tell."""
         template = self.templates[instance]
-        members = [template.current, *(waiting for waiting, _ in template.waiting)]
-        self.forget(instance)
-        return [[member, -signal.SIGKILL, "its template died"] for member in members if member >= 0]
+        if template.current >= 0:
+            self.punish(instance, "died")
+        else:
+            self.forget(instance)
 
     def end(self) -> NoReturn:
         """The host is gone."""
@@ -260,6 +268,12 @@ class Zygote:
             except OSError:
                 os.kill(pid, signal.SIGKILL)
         os._exit(0)
+
+
+def _readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _next_dead() -> int | None:

@@ -1,0 +1,23 @@
+import random
+
+
+class AreaOfACarpetEnv:
+    """Find the area of a carpet."""
+
+    max_turns = 1
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        room = rng.choice(["hall", "kitchen", "bedroom", "office"])
+        length, width = rng.randint(6, 15), rng.randint(3, 9)
+        self.answer = str(length * width)
+        return f"A {room} carpet is {length} m long and {width} m wide. How many square metres does it cover?", {}
+
+    def step(self, action):
+        guess = action.removeprefix("\\boxed{").removesuffix("}").strip()
+        if guess == self.answer:
+            return "Correct.", 1.0, True, False, {}
+        return "Wrong.", 0.0, True, False, {}
+
+    def solution(self):
+        return self.answer

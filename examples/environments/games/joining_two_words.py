@@ -1,0 +1,23 @@
+import random
+
+
+class JoiningTwoWordsEnv:
+    """Join two words into one."""
+
+    max_turns = 1
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        first = rng.choice("sun rain snow water wind moon".split())
+        second = rng.choice("flower fall light drop mill bird".split())
+        self.answer = first + second
+        return f"Join the word {first} and the word {second} into one word. What is it?", {}
+
+    def step(self, action):
+        guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()
+        if guess == self.answer:
+            return "Correct.", 1.0, True, False, {}
+        return "Wrong.", 0.0, True, False, {}
+
+    def solution(self):
+        return self.answer
