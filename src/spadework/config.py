@@ -73,8 +73,8 @@ class ModelSection(Section):
     """0 trains all weights."""
     max_length: int = Field(32_768, ge=64)
     """Tokens of one conversation (method section 6)."""
-    micro_batch_tokens: int = Field(4_096, ge=64)
-    """Padded tokens of one forward pass in training."""
+    micro_batch_tokens: int = Field(1_024, ge=64)
+    """Tokens of one forward and backward pass in training, after rows were merged by their common prefixes."""
 
 
 class CorpusSection(Section):
@@ -261,8 +261,10 @@ class WarmupSection(Section):
     batch: int = Field(8, ge=1)
     transcripts: int = Field(4, ge=0)
     """Winning transcripts an example."""
-    levels: tuple[str, ...] = ("trivial", "easy", "medium")
+    levels: tuple[str, ...] = ("trivial", "easy")
     """Examples used, by level."""
+    max_program: int = Field(760, ge=100)
+    """Characters of a program; longer ones teach a small model only to write what does not run. They are still played."""
 
 
 class RunConfig(Section):

@@ -11,7 +11,7 @@ class AreaOfACarpetEnv:
         room = rng.choice(["hall", "kitchen", "bedroom", "office"])
         length, width = rng.randint(6, 15), rng.randint(3, 9)
         self.answer = str(length * width)
-        return f"A {room} carpet is {length} m long and {width} m wide. How many square metres does it cover?", {}
+        return f"A {room} carpet is {length} m by {width} m. How many square metres is it?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip()

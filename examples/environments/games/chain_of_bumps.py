@@ -8,10 +8,10 @@ class ChainOfBumpsEnv:
 
     def reset(self, seed=None):
         rng = random.Random(seed)
-        things = "ball cart cup box drum tin jar book chair wheel log barrel".split()
+        things = "ball cart cup box drum tin jar book chair wheel log bag".split()
         a, b, c = rng.sample(things, 3)
         self.answer = b
-        return f"The {a} bumped into the {b}. Then the {b} bumped into the {c}. What moved the {c} directly?", {}
+        return f"The {a} bumped into the {b}. The {b} bumped into the {c}. What moved the {c} directly?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()

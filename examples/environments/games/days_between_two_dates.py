@@ -2,7 +2,7 @@ import random
 
 
 class DaysBetweenTwoDatesEnv:
-    """Count the days from one date to another."""
+    """Count the days between dates."""
 
     max_turns = 1
 
@@ -11,7 +11,7 @@ class DaysBetweenTwoDatesEnv:
         month = rng.choice(["March", "May", "June", "July"])
         first, later = rng.randint(1, 8), rng.randint(10, 29)
         self.answer = str(later - first)
-        return f"A trip starts on {month} {first} and ends on {month} {later}. How many days later is the end?", {}
+        return f"How many days is it from {month} {first} to {month} {later}?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip()

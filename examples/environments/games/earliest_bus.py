@@ -11,7 +11,7 @@ class EarliestBusEnv:
         lines = rng.sample(range(30, 90), 3)
         a, b, c = rng.sample(range(5, 24), 3)
         self.answer = str(lines[[a, b, c].index(min(a, b, c))])
-        return f"Buses {lines[0]}, {lines[1]}, {lines[2]} leave at {a}, {b}, {c} hours. Which bus is earliest?", {}
+        return f"Buses {lines[0]}, {lines[1]}, {lines[2]} leave at {a}, {b}, {c} hours. Which is earliest?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip()

@@ -8,10 +8,10 @@ class InitialsEnv:
 
     def reset(self, seed=None):
         rng = random.Random(seed)
-        words = "apple bread cloud drum eagle fish green honey ink jacket king lemon".split()
+        words = "apple bread cloud drum eagle fish green honey ink jam king lemon".split()
         first, second = rng.sample(words, 2)
         self.answer = first[0] + second[0]
-        return f"What are the initials of the two words {first} {second}?", {}
+        return f"What are the initials of {first} {second}?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()

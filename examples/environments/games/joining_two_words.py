@@ -11,7 +11,7 @@ class JoiningTwoWordsEnv:
         first = rng.choice("sun rain snow water wind moon".split())
         second = rng.choice("flower fall light drop mill bird".split())
         self.answer = first + second
-        return f"Join the word {first} and the word {second} into one word. What is it?", {}
+        return f"Which word do you get if you join {first} and {second}?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()

@@ -2,13 +2,13 @@ import random
 
 
 class LetterAtAPlaceEnv:
-    """Find the letter at a place in a word."""
+    """Name the letter at a place."""
 
     max_turns = 1
 
     def reset(self, seed=None):
         rng = random.Random(seed)
-        words = "garden picture window orange school planet kitchen doctor".split()
+        words = "garden picture window orange school planet doctor".split()
         word, place = rng.choice(words), rng.randint(2, 6)
         self.answer = word[place - 1]
         return f"Which letter stands at place {place} in the word {word}?", {}

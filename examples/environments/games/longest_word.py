@@ -9,7 +9,9 @@ class LongestWordEnv:
     def reset(self, seed=None):
         rng = random.Random(seed)
         short = rng.sample("cat sun box key map ant".split(), 2)
-        self.answer = rng.choice("elephant mountain umbrella calendar butterfly kitchen".split())
+        long = "elephant mountain umbrella calendar butterfly kitchen"
+        long += " library hospital sandwich dolphin computer notebook"
+        self.answer = rng.choice(long.split())
         words = short + ["river", self.answer]
         rng.shuffle(words)
         return f"Which word has the most letters: {', '.join(words)}?", {}

@@ -2,16 +2,16 @@ import random
 
 
 class OneHelperFewerEnv:
-    """Find what would be done with one helper less."""
+    """Take one helper away."""
 
     max_turns = 1
 
     def reset(self, seed=None):
         rng = random.Random(seed)
-        fruit = rng.choice(["apples", "pears", "plums", "figs"])
+        fruit = rng.choice(["apples", "plums", "figs"])
         helpers, each = rng.randint(4, 9), rng.randint(5, 15)
         self.answer = str((helpers - 1) * each)
-        return f"{helpers} helpers picked {each} {fruit} each. How many {fruit} would one helper fewer have picked?", {}
+        return f"{helpers} helpers pick {each} {fruit} each. How many would one helper fewer pick?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip()

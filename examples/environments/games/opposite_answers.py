@@ -2,7 +2,7 @@ import random
 
 
 class OppositeAnswersEnv:
-    """Turn every yes into no and every no into yes."""
+    """Turn around each answer."""
 
     max_turns = 1
 

@@ -8,10 +8,10 @@ class OppositeWordsEnv:
 
     def reset(self, seed=None):
         rng = random.Random(seed)
-        words = "hot cold big small day night wet dry old new up down rich poor".split()
-        i = rng.randrange(14)
+        words = "hot cold big small day night wet dry up down rich poor".split()
+        i = rng.randrange(12)
         self.answer = words[i ^ 1]
-        return f"What is the opposite of the word {words[i]}? Choose from: {', '.join(sorted(words))}.", {}
+        return f"What is the opposite of {words[i]}? Choose: {', '.join(rng.sample(words, 12))}.", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()

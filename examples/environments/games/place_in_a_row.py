@@ -2,16 +2,16 @@ import random
 
 
 class PlaceInARowEnv:
-    """Name the thing at a place in a row."""
+    """Name the thing at a place."""
 
     max_turns = 1
 
     def reset(self, seed=None):
         rng = random.Random(seed)
-        things = "cup lamp book ball clock shoe plate key coin hat brush bell".split()
+        things = "cup lamp book ball clock shoe plate key coin hat".split()
         row, place = rng.sample(things, 5), rng.randint(2, 4)
         self.answer = row[place - 1]
-        return f"A row from left to right: {', '.join(row)}. What stands at place {place} from the left?", {}
+        return f"From left to right: {', '.join(row)}. What is at place {place}?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()

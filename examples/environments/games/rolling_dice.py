@@ -2,7 +2,7 @@ import random
 
 
 class RollingDiceEnv:
-    """Track the top face of a rolling die."""
+    """Track two faces of a rolling die."""
 
     max_turns = 1
 
@@ -15,12 +15,12 @@ class RollingDiceEnv:
                 text, top, north = text + " north", 7 - north, top
             else:
                 text, top, east = text + " east", 7 - east, top
-        self.answer = str(top)
-        return f"{text}. Which number is on top?", {}
+        self.answer = f"{top} {north}"
+        return f"{text}. Which numbers are on top and to the north?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip()
-        if guess == self.answer:
+        if guess.replace(",", " ").split() == self.answer.split():
             return "Correct.", 1.0, True, False, {}
         return "Wrong.", 0.0, True, False, {}
 

@@ -11,7 +11,7 @@ class TheRemainingBoxEnv:
         boxes = rng.sample("red blue green pink white black brown grey gold purple".split(), 3)
         a, b, c = boxes
         self.answer = b
-        return f"A key is in the {a}, {b} or {c} box. It is not in the {c} or the {a} one. Which box is it in?", {}
+        return f"A key is in the {a}, {b} or {c} box. It is not in the {c} or {a} one. Which box is it in?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()

@@ -2,16 +2,16 @@ import random
 
 
 class WritingBackwardEnv:
-    """Write a word from its end to its start."""
+    """Write a word from its end."""
 
     max_turns = 1
 
     def reset(self, seed=None):
         rng = random.Random(seed)
         words = "lamp frog milk tree hand moon snow bird cake desk fish gold".split()
-        word = rng.choice(words)
+        who, word = rng.choice(["Ana", "Ben", "Dan"]), rng.choice(words)
         self.answer = word[::-1]
-        return f"How is the word {word} written backward?", {}
+        return f"How does {who} write {word} backward?", {}
 
     def step(self, action):
         guess = action.removeprefix("\\boxed{").removesuffix("}").strip().lower()

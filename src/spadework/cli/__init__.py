@@ -15,6 +15,12 @@ COMMANDS = {
     "corpus": "make grounding documents from what is installed",
     "check": "find the faults of environment programs",
     "pool": "import pools of environments and show what they hold",
+    "design": "write a pool of environments offline, with the designer's stage alone",
+    "play": "play environments in both arms, with a model or yourself",
+    "runs": "list run directories, or show what is in one",
+    "replay": "re-execute episodes of a run and compare them byte for byte",
+    "rescore": "recompute rewards and advantages of a run and show what moved",
+    "export": "write a run's episodes, environments or training rows to a file",
 }
 """Verb -> help line. The module ``spadework.cli.VERB`` defines ``add_arguments(parser)`` and ``run(args) -> int``."""
 

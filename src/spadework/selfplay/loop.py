@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,17 +20,16 @@ from spadework.errors import RunError
 from spadework.policies.base import Hyperparameters, Policy, Trainer
 from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
-from spadework.runs.store import CycleRecord, PlayRow, RunStore, Score
-from spadework.selfplay.advantages import group_advantages
-from spadework.selfplay.batch import Scored, agent_rows, build_batch
+from spadework.runs.store import CycleRecord, PlayRow, RunStore
+from spadework.selfplay.batch import build_batch
 from spadework.selfplay.designer import Designer, SlotResult
-from spadework.selfplay.ledger import Held, Ledger
+from spadework.selfplay.ledger import Ledger
 from spadework.selfplay.memory import Memory, Remembered
 from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.play import group_episodes, plan_plays, play_all
 from spadework.selfplay.pool import Pool
-from spadework.selfplay.records import Evidence
-from spadework.selfplay.rewards import SkillAverages, centre, raw_reward, role_scale
+from spadework.selfplay.rewards import SkillAverages
+from spadework.selfplay.scoring import Scoring, by_environment
 from spadework.selfplay.summary import summarise
 from spadework.types import Design, Environment, Episode, Group, derive_seed
 
@@ -91,6 +88,7 @@ class SelfPlay:
 
     def __init__(self, config: RunConfig, stages: Stages, observer: Observer) -> None:
         self.config, self.stages, self.observer = config, stages, observer
+        self._scoring = Scoring(config, stages.ledger, stages.averages)
 
     async def run(self, policy: Policy, trainer: Trainer, store: RunStore, sinks: Sequence[Sink] = ()) -> None:
         """Run from the store's last checkpoint to the last cycle.
@@ -124,21 +122,14 @@ class SelfPlay:
         episodes = await self._play(policy, cycle)
         groups = group_episodes(episodes)
         self._check_faults(episodes, cycle)
-        self._observe(cycle, designs, groups)
-        settings = self.config.agent
-        agent = agent_rows(
-            groups,
-            group_advantages,
-            train_hinted=settings.train_hinted,
-            mask_truncated=settings.mask_truncated,
-        )
-        designer, scores = self._score(cycle, len(agent))
-        sequences = build_batch([*agent, *designer])
+        skills = {environment.id: environment.skill for environment in self.stages.pool.environments}
+        scored = self._scoring.cycle(cycle, designs, groups, skills)
+        sequences = build_batch([*scored.agent, *scored.designer])
         self._remember(groups)
         anchors = {environment.id for environment in self.stages.pool.anchors}
-        metrics = summarise(designs, episodes, groups, scores, anchors) | {
-            "rows/agent": float(len(agent)),
-            "rows/designer": float(len(designer)),
+        metrics = summarise(designs, episodes, groups, scored.scores, anchors) | {
+            "rows/agent": float(len(scored.agent)),
+            "rows/designer": float(len(scored.designer)),
             **self.stages.pool.metrics(),
             **self.stages.memory.metrics(),
             **self.stages.ledger.metrics(),
@@ -148,7 +139,7 @@ class SelfPlay:
             cycle=cycle,
             environments=environments,
             designs=designs,
-            scores=scores,
+            scores=scored.scores,
             plays=[_play_row(group) for group in groups],
             episodes=episodes,
             sequences=sequences,
@@ -244,54 +235,13 @@ class SelfPlay:
                 f"run.max_fault_share = {self.config.run.max_fault_share}; the last one: {fault.code} {fault.message}"
             )
 
-    def _observe(self, cycle: int, designs: Sequence[Design], groups: Sequence[Group]) -> None:
-        """Give the ledger this cycle's designs and returns."""
-        by_arm = _by_environment(groups)
-        for design in designs:
-            if design.fault is not None:
-                continue
-            if design.environment_id is not None:
-                arms = by_arm[design.environment_id]
-                self.stages.ledger.hold(design, _evidence(design, arms))
-            elif self.config.designer.train_rejected:
-                self.stages.ledger.hold(design, None)
-        for environment_id, arms in by_arm.items():
-            mean = arms["unhinted"].mean_return if "unhinted" in arms else math.nan
-            self.stages.ledger.observe(cycle, environment_id, mean, _hung(arms.values()))
-
-    def _score(self, cycle: int, agent_count: int) -> tuple[list[Scored], list[Score]]:
-        """Pay the designs that are due: raw, centred by design cycle and skill, scaled between the roles."""
-        config = self.config
-        due = self.stages.ledger.due(cycle, flush=cycle == config.run.cycles - 1)
-        raws = [(held, raw) for held in due if (raw := self._raw(held)) is not None]
-        centred: list[tuple[Held, float, float]] = []
-        for design_cycle in sorted({held.design.cycle for held, _ in raws}):
-            own = [(held, raw) for held, raw in raws if held.design.cycle == design_cycle]
-            rewards = centre([raw for _, raw in own], [held.design.skill for held, _ in own])
-            centred += [(held, raw, reward) for (held, raw), reward in zip(own, rewards, strict=True)]
-        trains = config.designer.train
-        scale = role_scale(agent_count, len(centred) if trains else 0, config.designer.every, config.reward)
-        scores = [Score(held.design.id, raw, reward, reward * scale) for held, raw, reward in centred]
-        if not trains:
-            return [], scores
-        return [
-            Scored(held.design.segments, reward * scale, "designer", f"design/{held.design.cycle}", held.design.id)
-            for held, _, reward in centred
-        ], scores
-
-    def _raw(self, held: Held) -> float | None:
-        if held.evidence is None:
-            return self.config.designer.rejected_reward
-        return raw_reward(held.evidence, self.config.reward, self.stages.averages)
-
     def _remember(self, groups: Sequence[Group]) -> None:
-        """Write every environment that was played into memory, and its return into its skill's averages."""
+        """Write every environment that was played into memory."""
         playing = {environment.id: environment for environment in self.stages.pool.environments}
-        for environment_id, arms in _by_environment(groups).items():
+        for environment_id, arms in by_environment(groups).items():
             environment, unhinted = playing[environment_id], arms.get("unhinted")
             if unhinted is None or not unhinted.valid:
                 continue
-            self.stages.averages.update(environment.skill, unhinted.mean_return)
             regret = arms["hinted"].mean_return - unhinted.mean_return if "hinted" in arms else None
             self.stages.memory.remember(
                 Remembered(
@@ -326,29 +276,6 @@ class SelfPlay:
             weight_decay=update.weight_decay,
             minibatches=update.minibatches,
         )
-
-
-def _by_environment(groups: Sequence[Group]) -> dict[str, dict[str, Group]]:
-    arms: dict[str, dict[str, Group]] = defaultdict(dict)
-    for group in groups:
-        arms[group.environment_id][group.arm] = group
-    return arms
-
-
-def _hung(groups: Any) -> bool:
-    """Whether a call of the program ran into its time limit in any episode."""
-    return any(e.fault is not None and e.fault.code == "ENV205" for group in groups for e in group.episodes)
-
-
-def _evidence(design: Design, arms: Mapping[str, Group]) -> Evidence:
-    return Evidence(
-        skill=design.skill,
-        hinted_return=arms["hinted"].mean_return if "hinted" in arms else math.nan,
-        unhinted_return=arms["unhinted"].mean_return if "unhinted" in arms else math.nan,
-        window=(),
-        hung=_hung(arms.values()),
-        repaired=design.repaired,
-    )
 
 
 def _play_row(group: Group) -> PlayRow:

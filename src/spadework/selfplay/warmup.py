@@ -56,7 +56,8 @@ async def warmup_rows(
     rows = []
     for index, example in enumerate(examples):
         shown = _shown(config, example, examples) if index % EXAMPLE_EVERY == 0 else []
-        rows += _design_rows(policy, config, example, shown)
+        if len(example.environment.source) <= config.warmup.max_program:
+            rows += _design_rows(policy, config, example, shown)
         for number, play in enumerate(await oracle(example)):
             hint = example.environment.hint if (index + number) % 2 else ""
             rows += _rows(_play_chat(policy, config, play, hint), "agent", f"play/{example.name}/{number}")

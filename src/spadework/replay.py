@@ -1,0 +1,112 @@
+"""Re-execute a stored episode in the sandbox, from its seed and actions, and find the first difference."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spadework.envs.players import Play, play, script
+from spadework.envs.sandbox import Limits, Sandbox
+from spadework.errors import ProgramError
+from spadework.rollout import ReturnType, episode_return
+from spadework.types import Ending, Episode, Turn
+
+Facts = dict[tuple[int | None, str], object]
+"""(turn, or nothing for the episode as a whole; what) -> value, in the order in which it came about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first thing that came out otherwise; ``turn`` counts from 0, and is ``None`` for the whole episode."""
+
+    turn: int | None
+    field: str
+    stored: object
+    replayed: object
+
+    def __str__(self) -> str:
+        place = "" if self.turn is None else f"turn {self.turn}, "
+        return f"{place}{self.field}: was {self.stored!r}, is {self.replayed!r}"
+
+
+async def replay_episode(
+    sandbox: Sandbox,
+    environment_source: str,
+    episode: Episode,
+    limits: Limits,
+    return_type: ReturnType = "last",
+    discount: float = 1.0,
+) -> Difference | None:
+    """Compare observations, rewards, ending and return of an episode with what its program gives now.
+
+    An episode that a fault ended is compared up to its last whole turn: the action that met the fault is not stored.
+    Raises ``SandboxError``.
+    """
+    cut = _was_cut(episode)
+    actions = [turn.action for turn in episode.turns[: len(episode.turns) - cut]]
+    try:
+        session = await sandbox.open(environment_source, limits)
+        try:
+            played = await play(session, episode.seed, script(actions), len(actions))
+        finally:
+            await session.close()
+    except ProgramError as error:
+        known = episode.fault.code if episode.fault else None
+        return None if known == error.fault.code else Difference(None, "fault", known, str(error))
+    turns = _turns(episode.turns, played)
+    ending = _ending(episode, played, session.max_turns, cut)
+    return_ = episode.return_
+    if episode.valid and ending is not None:
+        return_ = episode_return([turn.reward for turn in turns], ending, return_type, discount)
+    last = played.steps[-1].observation if played.steps else ""
+    stored = _facts(episode.turns, episode.last_observation, episode.ending, episode.return_)
+    return _first_difference(stored, _facts(turns, last, ending, return_))
+
+
+def _was_cut(episode: Episode) -> bool:
+    """Whether the last reply was cut by the token limit, so that the program never got an action of it."""
+    if episode.ending != "token_limit" or not episode.turns or episode.turns[-1].action:
+        return False
+    before = episode.turns[-1].observation if len(episode.turns) > 1 else ""
+    return episode.last_observation == before
+
+
+def _turns(stored: Sequence[Turn], played: Play) -> tuple[Turn, ...]:
+    """The turns as they come out now: a cut one pays nothing, and there are fewer when the program ends too early."""
+    observations = (played.opening, *(step.observation for step in played.steps))
+    rewards = [*(float(step.reward) for step in played.steps), 0.0]
+    again = [
+        dataclasses.replace(turn, observation=observation, reward=reward)
+        for turn, observation, reward in zip(stored, observations, rewards, strict=False)
+    ]
+    return tuple(again[: len(played.steps)] if played.done else again)
+
+
+def _ending(episode: Episode, played: Play, max_turns: int, cut: bool) -> Ending | None:
+    """How the episode ends now; ``None`` when the program would go on where it once ended.
+
+    What is not the program's to say (a token limit, a fault) stays as it was.
+    """
+    if played.done:
+        return "terminated" if played.steps[-1].terminated else "truncated"
+    if len(played.steps) >= max_turns and not cut:
+        return "truncated"
+    return episode.ending if episode.ending in ("token_limit", "fault") else None
+
+
+def _facts(turns: Sequence[Turn], last_observation: str, ending: Ending | None, return_: float) -> Facts:
+    facts: Facts = {}
+    for number, turn in enumerate(turns):
+        facts[number, "observation"] = turn.observation
+        facts[number, "reward"] = turn.reward
+    return {**facts, (None, "last observation"): last_observation, (None, "ending"): ending, (None, "return"): return_}
+
+
+def _first_difference(stored: Facts, replayed: Facts) -> Difference | None:
+    """By ``repr``, which tells apart all that differs and holds NaN equal to itself."""
+    for (turn, field), was in stored.items():
+        now = replayed.get((turn, field))
+        if repr(was) != repr(now):
+            return Difference(turn, field, was, now)
+    return None

@@ -1,0 +1,127 @@
+"""What play pays: from a cycle's designs and groups to agent rows, designer rows and scores (method section 2, step 3).
+
+Nothing here plays, so the loop and ``spadework rescore`` share it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from spadework.config import RunConfig
+from spadework.runs.store import Score
+from spadework.selfplay.advantages import group_advantages
+from spadework.selfplay.batch import Scored, agent_rows
+from spadework.selfplay.ledger import Held, Ledger
+from spadework.selfplay.records import Evidence
+from spadework.selfplay.rewards import SkillAverages, centre, raw_reward, role_scale
+from spadework.types import Design, Group
+
+HUNG = "ENV205"
+"""A call of the program ran into its time limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleScores:
+    """One cycle, scored: rows of both roles, and what each design that was due is paid."""
+
+    agent: list[Scored]
+    designer: list[Scored]
+    scores: list[Score]
+
+
+class Scoring:
+    """Scores cycles in order. Its state is that of ``ledger`` and ``averages``."""
+
+    def __init__(self, config: RunConfig, ledger: Ledger, averages: SkillAverages) -> None:
+        self.config, self.ledger, self.averages = config, ledger, averages
+
+    def cycle(
+        self, cycle: int, designs: Sequence[Design], groups: Sequence[Group], skills: Mapping[str, str]
+    ) -> CycleScores:
+        """Take in a cycle's designs and play, and pay what is due.
+
+        Args:
+            cycle: of the run; each is scored once, in order.
+            designs: all attempts of the cycle.
+            groups: all that was played.
+            skills: environment id -> skill, of every environment in ``groups``.
+        """
+        arms = by_environment(groups)
+        self._observe(cycle, designs, arms)
+        settings = self.config.agent
+        agent = agent_rows(
+            groups,
+            group_advantages,
+            train_hinted=settings.train_hinted,
+            mask_truncated=settings.mask_truncated,
+        )
+        designer, scores = self._pay(cycle, len(agent))
+        for environment_id, own in arms.items():
+            if "unhinted" in own:
+                self.averages.update(skills[environment_id], own["unhinted"].mean_return)
+        return CycleScores(agent, designer, scores)
+
+    def _observe(self, cycle: int, designs: Sequence[Design], arms: Mapping[str, Mapping[str, Group]]) -> None:
+        """Give the ledger this cycle's designs and returns."""
+        for design in designs:
+            if design.fault is not None:
+                continue
+            if design.environment_id is not None:
+                self.ledger.hold(design, _evidence(design, arms.get(design.environment_id, {})))
+            elif self.config.designer.train_rejected:
+                self.ledger.hold(design, None)
+        for environment_id, own in arms.items():
+            mean = own["unhinted"].mean_return if "unhinted" in own else math.nan
+            self.ledger.observe(cycle, environment_id, mean, _hung(own.values()))
+
+    def _pay(self, cycle: int, agent_count: int) -> tuple[list[Scored], list[Score]]:
+        """Pay the designs that are due: raw, centred by design cycle and skill, scaled between the roles."""
+        config = self.config
+        due = self.ledger.due(cycle, flush=cycle == config.run.cycles - 1)
+        raws = [(held, raw) for held in due if (raw := self._raw(held)) is not None]
+        centred: list[tuple[Held, float, float]] = []
+        for design_cycle in sorted({held.design.cycle for held, _ in raws}):
+            own = [(held, raw) for held, raw in raws if held.design.cycle == design_cycle]
+            rewards = centre([raw for _, raw in own], [held.design.skill for held, _ in own])
+            centred += [(held, raw, reward) for (held, raw), reward in zip(own, rewards, strict=True)]
+        trains = config.designer.train
+        scale = role_scale(agent_count, len(centred) if trains else 0, config.designer.every, config.reward)
+        scores = [Score(held.design.id, raw, reward, reward * scale) for held, raw, reward in centred]
+        if not trains:
+            return [], scores
+        return [
+            Scored(held.design.segments, reward * scale, "designer", f"design/{held.design.cycle}", held.design.id)
+            for held, _, reward in centred
+        ], scores
+
+    def _raw(self, held: Held) -> float | None:
+        if held.evidence is None:
+            return self.config.designer.rejected_reward
+        return raw_reward(held.evidence, self.config.reward, self.averages)
+
+
+def by_environment(groups: Sequence[Group]) -> dict[str, dict[str, Group]]:
+    """Environment id -> arm -> group."""
+    arms: dict[str, dict[str, Group]] = defaultdict(dict)
+    for group in groups:
+        arms[group.environment_id][group.arm] = group
+    return dict(arms)
+
+
+def _hung(groups: Iterable[Group]) -> bool:
+    """Whether a call of the program ran into its time limit in any episode."""
+    return any(e.fault is not None and e.fault.code == HUNG for group in groups for e in group.episodes)
+
+
+def _evidence(design: Design, arms: Mapping[str, Group]) -> Evidence:
+    return Evidence(
+        skill=design.skill,
+        hinted_return=arms["hinted"].mean_return if "hinted" in arms else math.nan,
+        unhinted_return=arms["unhinted"].mean_return if "unhinted" in arms else math.nan,
+        window=(),
+        hung=_hung(arms.values()),
+        repaired=design.repaired,
+    )
