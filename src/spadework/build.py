@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import random
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from spadework.config import RunConfig
+from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.players import Play, oracle
+from spadework.envs.process_sandbox import ProcessSandbox
 from spadework.envs.runtime_check import RuntimeChecks
 from spadework.envs.sandbox import Limits, Sandbox
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, SandboxError
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
@@ -21,12 +24,14 @@ from spadework.runs.metrics import JsonlSink, Sink, TensorBoardSink
 from spadework.selfplay.corpus import Corpus
 from spadework.selfplay.designer import Designer, DesignTools
 from spadework.selfplay.examples import ExampleEnvironment, load_examples
+from spadework.selfplay.fixed_pool import FixedPool
 from spadework.selfplay.hints import HintWriter
 from spadework.selfplay.ledger import Ledger
 from spadework.selfplay.loop import Stages
 from spadework.selfplay.memory import Memory
 from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.pool import Pool
+from spadework.selfplay.pool_files import load_pool
 from spadework.selfplay.prompts import agent_opening
 from spadework.selfplay.records import Example
 from spadework.selfplay.rewards import SkillAverages
@@ -47,9 +52,22 @@ class Engine:
 
 def build_sandbox(config: RunConfig) -> Sandbox:
     """The sandbox of ``sandbox.type``."""
-    from spadework.envs.process_sandbox import ProcessSandbox
+    settings = config.sandbox
+    if settings.type == "process" or (settings.unsafe and not sys.platform.startswith("linux")):
+        return ProcessSandbox(unsafe=settings.unsafe)
+    pool = PoolLimits(instances=settings.max_instances, memory_mb=settings.max_memory_mb)
+    return ForkServer(pool, require=settings.require, unsafe=settings.unsafe)
 
-    return ProcessSandbox()
+
+async def check_sandbox(sandbox: Sandbox) -> None:
+    """Start it once, so that a host that cannot confine anything is told at once. Raises ``ConfigError``."""
+    try:
+        session = await sandbox.open(
+            "class ReadyEnv:\n    def reset(self, seed=None):\n        return 'ready'\n", Limits()
+        )
+        await session.close()
+    except SandboxError as error:
+        raise ConfigError(str(error.fault.message)) from error
 
 
 def build_engine(config: RunConfig, model: str | None = None) -> Engine:
@@ -79,6 +97,13 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     return Engine(policy, trainer)
 
 
+def build_human(ask: Callable[[str], str]) -> Policy:
+    """A person who is shown a text by ``ask`` and replies."""
+    from spadework.policies.human import HumanPolicy
+
+    return HumanPolicy(ask)
+
+
 def bundled_examples(config: RunConfig) -> tuple[ExampleEnvironment, ...]:
     """The examples of the config's domain."""
     return load_examples(shipped("examples") / "environments" / config.domain, config.domain)
@@ -104,36 +129,43 @@ def build_corpus(config: RunConfig) -> Corpus | None:
     return Corpus(path, cache_dir() / "corpus", config.corpus.max_words)
 
 
+def build_play(config: RunConfig) -> PlaySettings:
+    """How the agent's episodes are played."""
+    return PlaySettings(
+        opening=agent_opening(config.play, config.domain),
+        limits=build_limits(config),
+        sampling=SamplingParams(
+            config.play.max_tokens,
+            temperature=config.play.temperature,
+            top_p=config.play.top_p,
+            top_k=config.play.top_k,
+        ),
+        max_episode_tokens=config.play.max_episode_tokens,
+        return_type=config.agent.return_type,
+        discount=config.agent.discount,
+    )
+
+
 def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None) -> Stages:
-    """Every stage of a run. Raises ``ConfigError`` for an anchor that does not exist."""
+    """Every stage of a run. Raises ``ConfigError`` for an anchor or a pool that does not exist."""
     examples = bundled_examples(config) if config.pool.seed_examples or config.pool.anchors else ()
     anchors = _anchors(config, examples)
+    source = _pool_source(config, anchors)
     memory = Memory(config.memory.size)
-    seen = SeenPrograms(example.environment.source for example in examples)
+    seen = SeenPrograms(e.source for e in [*(example.environment for example in examples), *source])
     fillers = [e.environment for e in examples if e.environment not in anchors] if config.pool.seed_examples else []
-    limits = build_limits(config)
+    pool, drawn = config.pool, config.pool.per_cycle if source else 0
     return Stages(
         designer=_designer(config, sandbox, corpus, memory, seen, examples) if config.designer.environments else None,
         sandbox=sandbox,
-        play=PlaySettings(
-            opening=agent_opening(config.play, config.domain),
-            limits=limits,
-            sampling=SamplingParams(
-                config.play.max_tokens,
-                temperature=config.play.temperature,
-                top_p=config.play.top_p,
-                top_k=config.play.top_k,
-            ),
-            max_episode_tokens=config.play.max_episode_tokens,
-            return_type=config.agent.return_type,
-            discount=config.agent.discount,
-        ),
-        pool=Pool(config.designer.environments, anchors),
+        play=build_play(config),
+        pool=Pool(config.designer.environments + drawn, anchors),
         memory=memory,
         ledger=Ledger(config.delay, config.designer.every),
         averages=SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
         seen=seen,
         fillers=fillers,
+        fixed=FixedPool(source, drawn, pool.replacement, config.run.seed) if source else None,
     )
 
 
@@ -198,6 +230,21 @@ def _anchors(config: RunConfig, examples: Iterable[ExampleEnvironment]) -> tuple
     if missing:
         raise ConfigError(f"pool.anchors: no bundled example is named {missing[0]!r}; there are {', '.join(known)}")
     return tuple(known[name] for name in config.pool.anchors)
+
+
+def _pool_source(config: RunConfig, anchors: Iterable[Environment]) -> list[Environment]:
+    """What a run draws from: the pool's environments of its domain, anchors left out."""
+    if config.pool.source is None:
+        return []
+    environments = [e for e in load_pool(Path(config.pool.source)) if e.domain == config.domain]
+    playing = {anchor.id for anchor in anchors}
+    free = [environment for environment in environments if environment.id not in playing]
+    if len(free) < config.pool.per_cycle:
+        raise ConfigError(
+            f"pool.per_cycle is {config.pool.per_cycle}, but {config.pool.source} holds {len(free)} environments of "
+            f"the domain {config.domain} that are no anchors"
+        )
+    return free
 
 
 def _designer(

@@ -155,7 +155,16 @@ class ValidationSection(Section):
 class SandboxSection(Section):
     """Where programs run."""
 
-    type: Literal["process", "forkserver"] = "process"
+    type: Literal["forkserver", "process"] = "forkserver"
+    """``process`` starts an interpreter for each instance: the slow reference."""
+    require: tuple[str, ...] = ("rlimits", "no_new_privs", "seccomp")
+    """Layers without which nothing runs; `spadework doctor` shows which hold here."""
+    unsafe: bool = False
+    """Run programs even where those are missing: only for programs that you trust."""
+    max_instances: int = Field(4_096, ge=1)
+    """Live instances at once; further ones wait."""
+    max_memory_mb: int = Field(8_192, ge=64)
+    """Memory of all instances together; above it the largest is killed."""
     cpu_seconds: float = Field(2.0, gt=0)
     load_seconds: float = Field(5.0, gt=0)
     wall_seconds: float = Field(20.0, gt=0)
@@ -169,6 +178,16 @@ class PoolSection(Section):
     """Whether bundled examples stand in for memory and fill empty slots: a small model then has something to play."""
     anchors: tuple[str, ...] = ()
     """Bundled examples that stay in play all through the run, beside the designed ones: a fixed yardstick."""
+    source: str | None = None
+    """A fixed pool, in any format that ``spadework pool`` reads: environments are drawn from it at every cycle.
+
+    With ``designer.environments = 0`` nothing else is played: the fixed-pool baseline. Those of another domain are left
+    out; those without a hint are played unhinted only.
+    """
+    per_cycle: int = Field(24, ge=1)
+    """Environments drawn at a cycle; E of the paper."""
+    replacement: bool = False
+    """Whether a cycle's draw forgets what earlier ones took; else all of the pool is played before any comes again."""
 
 
 class FewShot(Section):
@@ -290,8 +309,8 @@ class RunConfig(Section):
     def _check(self) -> RunConfig:
         if self.reward.plateau_low > self.reward.plateau_high:
             raise ValueError("reward.plateau_low is above reward.plateau_high")
-        if not self.designer.environments and not self.pool.anchors:
-            raise ValueError("nothing to play: designer.environments is 0 and pool.anchors is empty")
+        if not (self.designer.environments or self.pool.anchors or self.pool.source):
+            raise ValueError("nothing to play: designer.environments is 0, without pool.anchors or pool.source")
         if self.designer.active_skills > len(self.designer.skills):
             raise ValueError(
                 f"designer.active_skills is {self.designer.active_skills}, but there are "
@@ -320,6 +339,14 @@ def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
     for override in overrides:
         _apply(data, override)
     return parse_config(data, str(path))
+
+
+def override_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
+    """The config with ``section.key=value`` overrides. Raises ``ConfigError``."""
+    data = dump_config(config)
+    for override in overrides:
+        _apply(data, override)
+    return parse_config(data, "--set")
 
 
 def parse_config(data: Mapping[str, Any], where: str) -> RunConfig:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from spadework.envs.players import Play, play, script
 from spadework.envs.sandbox import Limits, Sandbox
 from spadework.errors import ProgramError
-from spadework.rollout import ReturnType, episode_return
-from spadework.types import Ending, Episode, Turn
+from spadework.rollout import ReturnType, episode_return, first_observation
+from spadework.types import Ending, Environment, Episode, Turn
 
 Facts = dict[tuple[int | None, str], object]
 """(turn, or nothing for the episode as a whole; what) -> value, in the order in which it came about."""
@@ -32,7 +32,7 @@ class Difference:
 
 async def replay_episode(
     sandbox: Sandbox,
-    environment_source: str,
+    environment: Environment,
     episode: Episode,
     limits: Limits,
     return_type: ReturnType = "last",
@@ -46,7 +46,7 @@ async def replay_episode(
     cut = _was_cut(episode)
     actions = [turn.action for turn in episode.turns[: len(episode.turns) - cut]]
     try:
-        session = await sandbox.open(environment_source, limits)
+        session = await sandbox.open(environment.source, limits)
         try:
             played = await play(session, episode.seed, script(actions), len(actions))
         finally:
@@ -54,7 +54,8 @@ async def replay_episode(
     except ProgramError as error:
         known = episode.fault.code if episode.fault else None
         return None if known == error.fault.code else Difference(None, "fault", known, str(error))
-    turns = _turns(episode.turns, played)
+    opening = first_observation(played.opening, environment, episode.arm)
+    turns = _turns(episode.turns, opening, played)
     ending = _ending(episode, played, session.max_turns, cut)
     return_ = episode.return_
     if episode.valid and ending is not None:
@@ -72,9 +73,9 @@ def _was_cut(episode: Episode) -> bool:
     return episode.last_observation == before
 
 
-def _turns(stored: Sequence[Turn], played: Play) -> tuple[Turn, ...]:
+def _turns(stored: Sequence[Turn], opening: str, played: Play) -> tuple[Turn, ...]:
     """The turns as they come out now: a cut one pays nothing, and there are fewer when the program ends too early."""
-    observations = (played.opening, *(step.observation for step in played.steps))
+    observations = (opening, *(step.observation for step in played.steps))
     rewards = [*(float(step.reward) for step in played.steps), 0.0]
     again = [
         dataclasses.replace(turn, observation=observation, reward=reward)

@@ -65,6 +65,11 @@ async def play_episode(policy: Policy, sandbox: Sandbox, play: Play, settings: P
     return _episode(play, log, ending, episode_return(rewards, ending, settings.return_type, settings.discount), None)
 
 
+def first_observation(opening: str, environment: Environment, arm: Arm) -> str:
+    """What the agent sees first: the program's opening, with the hint in the hinted arm."""
+    return f"{opening}\n\nHINT: {environment.hint}" if arm == "hinted" else opening
+
+
 def episode_return(rewards: list[float], ending: Ending, kind: ReturnType = "last", discount: float = 1.0) -> float:
     """The return of an episode, clipped to [-1, 1] (method section 6).
 
@@ -90,9 +95,7 @@ class _Log:
 
 async def _converse(policy: Policy, session: Session, play: Play, settings: PlaySettings, log: _Log) -> Ending:
     step = await session.reset(play.seed)
-    first = step.observation
-    if play.arm == "hinted":
-        first = f"{first}\n\nHINT: {play.environment.hint}"
+    first = first_observation(step.observation, play.environment, play.arm)
     chat = log.chat = policy.chat((*settings.opening, Message(role="user", content=first)), tools=session.tools)
     observation = first
     while True:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from spadework.errors import ConfigError, RunError, SandboxError
 from spadework.replay import Difference, replay_episode
 from spadework.runs.records import cycle_episodes, read_environments
 from spadework.runs.store import RunStore
-from spadework.types import Episode
+from spadework.types import Environment, Episode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,13 +55,15 @@ def _chosen(store: RunStore, args: argparse.Namespace) -> Iterator[Episode]:
 async def _replay(store: RunStore, args: argparse.Namespace) -> int:
     config = store.config
     limits, agent = build.build_limits(config), config.agent
-    sources = {environment.id: environment.source for environment in read_environments(store)}
+    entered: dict[str, list[Environment]] = defaultdict(list)
+    for environment in read_environments(store):
+        entered[environment.id].append(environment)
     sandbox = build.build_sandbox(config)
     same = differing = failed = 0
 
     async def work(episode: Episode) -> Difference | None:
-        source = sources[episode.environment_id]
-        return await replay_episode(sandbox, source, episode, limits, agent.return_type, agent.discount)
+        played = [one for one in entered[episode.environment_id] if one.cycle <= episode.cycle][-1]
+        return await replay_episode(sandbox, played, episode, limits, agent.return_type, agent.discount)
 
     try:
         async for episode, result in in_order(_chosen(store, args), work, args.jobs):

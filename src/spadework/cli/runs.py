@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -69,7 +70,7 @@ def _facts(store: RunStore) -> dict[str, Any]:
         "domain": config.domain,
         "cycles": len(store.episode_files()),
         "of": config.run.cycles,
-        "bytes": sum(file.stat().st_size for file in store.path.rglob("*") if file.is_file()),
+        "bytes": _bytes(store.path),
         "metrics": {name: _number(points[-1][1]) for name, points in store.metrics().items()},
     }
 
@@ -110,17 +111,20 @@ def _print_list(runs: Sequence[Mapping[str, Any]], folder: Path) -> None:
         console.print(f"no run below {folder}", highlight=False)
         return
     table = Table(box=None, pad_edge=False)
-    for name, justify in [("run", "left"), ("model", "left"), ("cycles", "right")]:
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for short in [*COLUMNS.values(), "size"]:
-        table.add_column(short, justify="right")
+    table.add_column("run", overflow="fold")
+    for short in ["model", "cycles", *COLUMNS.values(), "size"]:
+        table.add_column(short, justify="left" if short == "model" else "right")
+    for row in runs:
+        name = str(Path(row["run"]).relative_to(folder))
+        if "problem" in row:
+            table.add_row(name, "broken")
+            continue
+        figures = [_text(row["metrics"].get(metric)) for metric in COLUMNS]
+        table.add_row(name, row["model"], f"{row['cycles']}/{row['of']}", *figures, _size(row["bytes"]))
+    console.print(table)
     for row in runs:
         if "problem" in row:
-            table.add_row(row["run"], row["problem"])
-            continue
-        figures = [_text(row["metrics"].get(name)) for name in COLUMNS]
-        table.add_row(row["run"], row["model"], f"{row['cycles']}/{row['of']}", *figures, _size(row["bytes"]))
-    console.print(table)
+            console.print(row["problem"], markup=False, soft_wrap=True)
 
 
 def _print_run(shown: Mapping[str, Any]) -> None:
@@ -130,11 +134,7 @@ def _print_run(shown: Mapping[str, Any]) -> None:
     console.print("\nsettings that differ from the defaults:")
     for line in shown["settings"]:
         console.print(f"  {line}", soft_wrap=True, markup=False)
-    attempts = sum(shown["attempts"].values())
-    table = Table("attempts", "count", "share", box=None, pad_edge=False)
-    for name, count in shown["attempts"].items():
-        table.add_row(name, str(count), f"{count / max(1, attempts):.0%}")
-    console.print("", table, "")
+    console.print("", attempts_table(shown["attempts"]), "")
     table = Table("environment", "skill", "cycle", "played", "win rate", "hinted", box=None, pad_edge=False)
     for row in shown["environments"]:
         rates = [_text(row["unhinted_win_rate"]), _text(row["hinted_win_rate"])]
@@ -144,6 +144,23 @@ def _print_run(shown: Mapping[str, Any]) -> None:
     for name, value in sorted(shown["metrics"].items()):
         table.add_row(name, "–" if value is None else f"{value:.6g}")
     console.print(table)
+
+
+def attempts_table(counts: Mapping[str, int]) -> Table:
+    """``analysis.designs.outcomes`` as a table."""
+    table = Table("attempts", "count", "share", box=None, pad_edge=False)
+    for name, count in counts.items():
+        table.add_row(name, str(count), f"{count / max(1, sum(counts.values())):.0%}")
+    return table
+
+
+def _bytes(folder: Path) -> int:
+    """Size of all files; one that a run in progress takes away meanwhile counts nothing."""
+    total = 0
+    for file in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += file.stat().st_size if file.is_file() else 0
+    return total
 
 
 def _number(value: float) -> float | None:

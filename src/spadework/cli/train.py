@@ -92,6 +92,7 @@ async def _run(config: RunConfig, store: RunStore, progress: Progress) -> None:
         progress.note(f"corpus: {corpus.broken} broken lines of {corpus.path} left out")
     sandbox = build.build_sandbox(config)
     try:
+        await build.check_sandbox(sandbox)
         engine = await build.build_warm_engine(config, sandbox, progress.note)
         stages = build.build_stages(config, sandbox, corpus)
         checkpoint = store.last_checkpoint()

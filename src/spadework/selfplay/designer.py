@@ -15,6 +15,7 @@ from spadework.errors import FaultError, PolicyError, SandboxError
 from spadework.policies.base import Completion, Message, Policy, SamplingParams
 from spadework.selfplay.examples import environment_id
 from spadework.selfplay.keys import design_key, hint_key
+from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.program import extract_program
 from spadework.selfplay.prompts import design_messages
 from spadework.selfplay.records import Example, JudgedProgram
@@ -44,6 +45,16 @@ class SlotResult:
     slot: int
     designs: tuple[Design, ...]
     environment: Environment | None
+
+
+def refuse_twin(result: SlotResult, seen: SeenPrograms) -> SlotResult:
+    """Slots that are filled at once may have written the same program: the later one is a copy."""
+    if result.environment is None or result.environment.source not in seen:
+        return result
+    twin = dataclasses.replace(
+        result.designs[-1], environment_id=None, findings=("COPY same structure and numbers as an accepted design",)
+    )
+    return SlotResult(result.slot, (*result.designs[:-1], twin), None)
 
 
 def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:

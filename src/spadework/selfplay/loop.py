@@ -22,7 +22,8 @@ from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RunStore
 from spadework.selfplay.batch import build_batch
-from spadework.selfplay.designer import Designer, SlotResult
+from spadework.selfplay.designer import Designer, SlotResult, refuse_twin
+from spadework.selfplay.fixed_pool import FixedPool
 from spadework.selfplay.ledger import Ledger
 from spadework.selfplay.memory import Memory, Remembered
 from spadework.selfplay.novelty import SeenPrograms
@@ -64,10 +65,13 @@ class Stages:
     seen: SeenPrograms
     fillers: Sequence[Environment] = ()
     """Bundled environments for slots that no design has filled yet."""
+    fixed: FixedPool | None = None
+    """Draws environments at every cycle, into the slots behind the designer's."""
 
     def state_dict(self) -> dict[str, Any]:
         """All that must outlive a restart."""
-        return {name: getattr(self, name).state_dict() for name in ("pool", "memory", "ledger", "averages", "seen")}
+        names = ("pool", "memory", "ledger", "averages", "seen", "fixed")
+        return {name: stage.state_dict() for name in names if (stage := getattr(self, name)) is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from ``state_dict``."""
@@ -158,7 +162,7 @@ class SelfPlay:
     async def _design(self, policy: Policy, cycle: int) -> tuple[list[Design], list[Environment]]:
         """Fill the slots when it is time to; returns all attempts, and the environments that entered the pool."""
         pool, designer = self.stages.pool, self.stages.designer
-        entered = list(pool.anchors) if cycle == 0 else []
+        entered = [*(pool.anchors if cycle == 0 else ()), *self._draw(cycle)]
         if designer is None or cycle % self.config.designer.every:
             return [], entered
         slots = self.config.designer.environments
@@ -166,7 +170,7 @@ class SelfPlay:
         results = await self._fill_slots(policy, designer, cycle, slots)
         designs: list[Design] = []
         for result in results:
-            kept = self._refuse_twin(result)
+            kept = refuse_twin(result, self.stages.seen) if self.config.validation.refuse_copies else result
             designs += kept.designs
             if kept.environment is not None:
                 pool.fill(kept.slot, kept.environment)
@@ -179,6 +183,15 @@ class SelfPlay:
                 entered.append(filler)
         return designs, entered
 
+    def _draw(self, cycle: int) -> list[Environment]:
+        """Put the cycle's environments of the fixed pool into play."""
+        if self.stages.fixed is None:
+            return []
+        drawn = [dataclasses.replace(environment, cycle=cycle) for environment in self.stages.fixed.draw(cycle)]
+        for slot, environment in enumerate(drawn, self.config.designer.environments):
+            self.stages.pool.fill(slot, environment)
+        return drawn
+
     async def _fill_slots(self, policy: Policy, designer: Designer, cycle: int, slots: int) -> list[SlotResult]:
         async def one(slot: int) -> SlotResult:
             result = await designer.fill_slot(policy, cycle, slot)
@@ -190,18 +203,6 @@ class SelfPlay:
                 tasks = [group.create_task(one(slot)) for slot in range(slots)]
                 await asyncio.sleep(0)  # as in play: all slots attend before the first batch may start
         return [task.result() for task in tasks]
-
-    def _refuse_twin(self, result: SlotResult) -> SlotResult:
-        """Two slots of one cycle may have written the same program: the later one is a copy."""
-        environment = result.environment
-        if environment is None or not self.config.validation.refuse_copies:
-            return result
-        if environment.source not in self.stages.seen:
-            return result
-        twin = dataclasses.replace(
-            result.designs[-1], environment_id=None, findings=("COPY same structure and numbers as an accepted design",)
-        )
-        return SlotResult(result.slot, (*result.designs[:-1], twin), None)
 
     def _filler(self, cycle: int, slot: int) -> Environment | None:
         playing = {environment.id for environment in self.stages.pool.environments}

@@ -30,9 +30,10 @@ class Pool:
         return environment.id in self._fresh
 
     def fill(self, slot: int, environment: Environment) -> None:
-        """Put a new environment into a slot."""
+        """Put a new environment into a slot. Its hinted arm is due, unless it came without a hint."""
         self._slots[slot] = environment
-        self._fresh.add(environment.id)
+        if environment.hint:
+            self._fresh.add(environment.id)
 
     def empty_slots(self) -> tuple[int, ...]:
         """Slots that nothing has filled yet."""

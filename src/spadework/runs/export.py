@@ -1,0 +1,68 @@
+"""A run's rows in one file: JSON lines or Parquet, one cycle in memory at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spadework.errors import ConfigError
+from spadework.runs.files import write_whole
+
+SUFFIXES = (".jsonl", ".parquet")
+
+
+def export_files(files: Sequence[Path], schema: pa.Schema, out: Path) -> int:
+    """Write the rows of Parquet ``files`` into one file by the suffix of ``out``; returns how many.
+
+    Raises ``ConfigError`` for another suffix.
+    """
+    tables = (pq.read_table(file, schema=schema) for file in files)
+    if out.suffix == ".jsonl":
+        return write_jsonl(out, (row for table in tables for row in table.to_pylist()))
+    if out.suffix != ".parquet":
+        raise ConfigError(f"--out {out}: the name must end in {' or '.join(SUFFIXES)}")
+    count = 0
+
+    def write(target: Path) -> None:
+        nonlocal count
+        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
+                count += table.num_rows
+
+    _into_place(out, write)
+    return count
+
+
+def write_jsonl(out: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write one JSON object a line; NaN, which JSON has not, becomes null. Returns how many."""
+    count = 0
+
+    def write(target: Path) -> None:
+        nonlocal count
+        with target.open("w", encoding="utf-8") as file:
+            for row in rows:
+                file.write(json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) + "\n")
+                count += 1
+
+    _into_place(out, write)
+    return count
+
+
+def _into_place(out: Path, write: Callable[[Path], None]) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, write)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

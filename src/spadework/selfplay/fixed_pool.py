@@ -1,0 +1,62 @@
+"""Environments drawn from a fixed pool at every cycle: the baselines without a designer (method section 9)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spadework.types import Environment, derive_seed
+
+
+class FixedPool:
+    """Draws distinct environments, cycle by cycle.
+
+    Args:
+        environments: the whole pool.
+        per_cycle: how many a draw takes, at most all.
+        replacement: whether a draw forgets earlier ones; else the pool is a shuffled deck that is dealt to its end
+            before it is shuffled anew.
+        run_seed: seeds every draw and shuffle.
+    """
+
+    def __init__(self, environments: Sequence[Environment], per_cycle: int, replacement: bool, run_seed: int) -> None:
+        if not 1 <= per_cycle <= len(environments):
+            raise ValueError(f"{per_cycle} environments cannot be drawn from {len(environments)}")
+        self.per_cycle, self.replacement, self.run_seed = per_cycle, replacement, run_seed
+        self._environments = {environment.id: environment for environment in environments}
+        self._shuffles = 0
+        self._deck: list[str] = []
+
+    def draw(self, cycle: int) -> list[Environment]:
+        """The environments of a cycle; each cycle is drawn once, in order."""
+        if self.replacement:
+            rng = random.Random(derive_seed(self.run_seed, "fixed-pool", cycle))
+            return rng.sample(list(self._environments.values()), self.per_cycle)
+        taken = self._deck[: self.per_cycle]
+        self._deck = self._deck[self.per_cycle :]
+        if len(taken) < self.per_cycle:
+            fresh = self._shuffled()
+            more = [name for name in fresh if name not in taken][: self.per_cycle - len(taken)]
+            self._deck = [name for name in fresh if name not in more]
+            taken += more
+        return [self._environments[name] for name in taken]
+
+    def _shuffled(self) -> list[str]:
+        names = list(self._environments)
+        random.Random(derive_seed(self.run_seed, "fixed-pool-shuffle", self._shuffles)).shuffle(names)
+        self._shuffles += 1
+        return names
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is left of the deck, and how often it was shuffled."""
+        return {"deck": list(self._deck), "shuffles": self._shuffles}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from ``state_dict``; what the pool no longer holds is left out."""
+        self._deck = [name for name in state["deck"] if name in self._environments]
+        self._shuffles = int(state["shuffles"])
+
+    def metrics(self) -> dict[str, float]:
+        """How much of the deck is left."""
+        return {"pool/deck": float(len(self._deck))}
