@@ -283,7 +283,7 @@ class WarmupSection(Section):
     levels: tuple[str, ...] = ("trivial", "easy")
     """Examples used, by level."""
     max_program: int = Field(760, ge=100)
-    """Characters of a program; longer ones teach a small model only to write what does not run. They are still played."""
+    """Characters of a program; longer ones teach a small model only to write what does not run, but are played."""
 
 
 class RunConfig(Section):

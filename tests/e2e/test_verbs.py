@@ -155,6 +155,9 @@ def test_a_pool_is_designed_and_gone_on_with(pool: Path, tmp_path: Path, capsys:
     before = out.read_bytes()
     assert main(again) == 0
     assert out.read_bytes() == before
+    out.with_suffix(".rejected.jsonl").write_text('{"id": "0-0')
+    assert main(again) == 2
+    assert main([*again, "--set", "designer.environments=0", "--set", "pool.source=x"]) == 2
 
 
 def test_both_arms_are_played_on_the_same_seeds(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

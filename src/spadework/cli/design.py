@@ -69,8 +69,7 @@ class _Book:
         self.environments: list[Environment] = list(import_pool(pool).environments) if pool.exists() else []
         self.attempts: list[Design] = []
         self._unsaved: list[str] = []
-        lines = self.rejections.read_text("utf-8").splitlines() if self.rejections.exists() else []
-        tried = [str(json.loads(line)["id"]) for line in lines]
+        tried = _rejected_ids(self.rejections)
         tried += [environment.design_id for environment in self.environments if environment.design_id]
         self.next_slot = 1 + max((slot_number(config.designer, name) for name in tried), default=-1)
 
@@ -110,6 +109,14 @@ async def _design(config: RunConfig, book: _Book, args: argparse.Namespace, cons
                     book.save()
         finally:
             book.save()
+
+
+def _rejected_ids(path: Path) -> list[str]:
+    """Raises ``ConfigError`` for a line that is no rejection: a write was torn, or the file is something else."""
+    try:
+        return [str(json.loads(line)["id"]) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: holds a line that is no rejection ({error}); mend it, or move it away") from None
 
 
 def _rejection(design: Design) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Slots, anchors and freshness."""
 
+import dataclasses
 import json
 
 from spadework.selfplay.pool import Pool
@@ -29,3 +30,9 @@ def test_state_round_trip():
     other.load_state_dict(json.loads(json.dumps(pool.state_dict())))
     assert other.environments == pool.environments
     assert other.is_fresh(environment("a"))
+
+
+def test_without_a_hint_there_is_no_hinted_arm_to_play():
+    pool = Pool(1)
+    pool.fill(0, dataclasses.replace(environment("a"), hint=""))
+    assert not pool.is_fresh(pool.environments[0])

@@ -212,10 +212,10 @@ class Zygote:
             os.kill(self.instances[instance], signal.SIGKILL)
 
     def punish(self, instance: int, why: str) -> None:
-        """Kill a template that broke the rules, and all that it has forked."""
-        template, reason = self.templates[instance], f"its template {why}"
+        """Kill a template that broke the rules, and all that it has forked; no ``why`` blames no program."""
+        template, reason = self.templates[instance], f"its template {why}" if why else ""
         for pid, member in self.pids.items():
-            if os.getpgid(pid) == template.pid:
+            if reason and os.getpgid(pid) == template.pid:
                 self.reasons[member] = reason
         template.kill_all()
         unborn = template.unborn()
@@ -243,7 +243,7 @@ class Zygote:
                 continue
             exits.append(self.mourn(pid, status))
             if exits[-1][0] in self.templates:
-                self.bury(exits[-1][0])
+                self.bury(exits[-1][0], status)
         self.tell_exits(exits)
 
     def mourn(self, pid: int, status: int) -> list[Any]:
@@ -252,11 +252,14 @@ class Zygote:
         del self.instances[instance]
         return [instance, status, self.reasons.pop(instance, "")]
 
-    def bury(self, instance: int) -> None:
-        """A template died. Its plays go on, unless it may have forked one of which it did not tell."""
+    def bury(self, instance: int, status: int) -> None:
+        """A template died. Its plays go on, unless it may have forked one of which it did not tell.
+
+        No program can send SIGKILL: that comes from outside and blames nobody.
+        """
         template = self.templates[instance]
         if template.current >= 0:
-            self.punish(instance, "died")
+            self.punish(instance, "" if status == -signal.SIGKILL else "died")
         else:
             self.forget(instance)
 
