@@ -123,7 +123,7 @@ def build_limits(config: RunConfig) -> Limits:
 
 def build_corpus(config: RunConfig) -> Corpus | None:
     """The grounding documents; ``None`` when there are none."""
-    if config.corpus.path is None:
+    if config.corpus.path is None or not config.corpus.enabled:
         return None
     path = shipped("examples") / "corpus.jsonl" if config.corpus.path == "examples" else Path(config.corpus.path)
     return Corpus(path, cache_dir() / "corpus", config.corpus.max_words)

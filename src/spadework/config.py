@@ -80,8 +80,10 @@ class ModelSection(Section):
 class CorpusSection(Section):
     """The grounding documents."""
 
+    enabled: bool = True
+    """Whether designs are grounded at all; the no-corpus ablation turns it off."""
     path: str | None = None
-    """A JSONL file, ``examples`` for the bundled one, or unset for none (the no-corpus ablation)."""
+    """A JSONL file, ``examples`` for the bundled one, or unset for none."""
     max_words: int = Field(6_000, ge=1)
     """Words kept of a document: 6,000 for games, 4,000 for tool use."""
     max_tokens: int | None = None
@@ -112,8 +114,11 @@ class DesignerSection(Section):
     attempts: int = Field(5, ge=1)
     """Tries a slot, each with a fresh document."""
     skills: tuple[str, ...] = GAME_SKILLS
+    """Six for games, six others for tool use (method section 2)."""
     active_skills: int = Field(3, ge=1)
-    """Skills in use at a design cycle; the window moves on by as many at each."""
+    """Skills in use at a design cycle; the window moves on by as many at each. All of them in tool use."""
+    form: Literal["multi_turn", "single"] = "multi_turn"
+    """Of tool-use programs: several instructions one at a time, or one task with an answer."""
     skeleton: bool = False
     """For small models: short examples in the prompt, and the head of the program is given."""
     max_tokens: int = Field(16_384, ge=16)
@@ -148,6 +153,11 @@ class ValidationSection(Section):
     """Seeds that it is reset with."""
     panel: bool = True
     """Whether oracle, no-op, random and copying players are tried."""
+    model_check: bool = False
+    """Tool use: ask the policy whether every criterion can be met by some tool, and reject what cannot."""
+    model_check_attempts: int = Field(3, ge=1)
+    """A verdict that is empty or cannot be read is asked for again; after the last try the attempt is a fault."""
+    model_check_tokens: int = Field(2_048, ge=8)
     refuse_copies: bool = True
     """Reject a program that has the structure and numbers of one in the pool, memory, or the examples."""
 
@@ -204,6 +214,16 @@ class PlaySection(Section):
     """G: unhinted episodes an environment and cycle."""
     hinted_episodes: int | None = None
     """Hinted ones when an environment enters the pool; as many as unhinted when unset."""
+    plays_per_seed: int = Field(1, ge=1)
+    """Episodes of an arm that share a seed: above 1 they show how the seeds differ, on fewer seeds."""
+    allocation: Literal["fixed", "adaptive"] = "fixed"
+    """``adaptive`` stops an environment's episodes early where its reward is decided (``selfplay.allocation``)."""
+    start_episodes: int = Field(4, ge=2)
+    """Adaptive: episodes of each arm before the first look."""
+    batch_episodes: int = Field(4, ge=1)
+    """Adaptive: episodes of each arm between looks."""
+    tolerance: float = Field(0.3, ge=0)
+    """Adaptive: stop where the raw reward varies by no more than this over the intervals of its evidence."""
     max_turns: int = Field(25, ge=1)
     max_tokens: int = Field(8_192, ge=1)
     """New tokens a turn."""
@@ -216,6 +236,9 @@ class PlaySection(Section):
     """Replaces the agent's system prompt."""
     few_shots: tuple[FewShot, ...] = ()
     """Exchanges shown first; models under a billion parameters score 0 without."""
+    control_arms: tuple[Literal["placebo", "answer_only"], ...] = ()
+    """Further arms of an environment that enters the pool, as many episodes each as hinted ones, on the same seeds:
+    with the hint of another environment, or with what the oracle plays and nothing else. Only reported."""
     concurrency: int = Field(256, ge=1)
     """Episodes at once; without limit in a deterministic run."""
 
@@ -230,6 +253,8 @@ class AgentSection(Section):
     discount: float = Field(1.0, gt=0, le=1)
     mask_truncated: bool = False
     """Whether truncated episodes are left out of training."""
+    mask_malformed: bool = False
+    """Whether replies without an action, or with a tool call that cannot be read, are left out of training."""
 
 
 class RewardSection(Section):
@@ -305,10 +330,25 @@ class RunConfig(Section):
     update: UpdateSection = UpdateSection()
     warmup: WarmupSection = WarmupSection()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _fit_skills(cls, data: Any) -> Any:
+        """Tool use has skills of its own, and all are active, where nothing else is said."""
+        if not isinstance(data, Mapping) or data.get("domain") != "tool_use":
+            return data
+        given = data.get("designer", {})
+        given = given.model_dump(exclude_unset=True) if isinstance(given, DesignerSection) else given
+        if not isinstance(given, Mapping):
+            return data
+        designer = {"skills": TOOL_SKILLS, **given}
+        return {**data, "designer": {"active_skills": len(designer["skills"]), **designer}}
+
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
         if self.reward.plateau_low > self.reward.plateau_high:
             raise ValueError("reward.plateau_low is above reward.plateau_high")
+        if self.validation.model_check and self.domain != "tool_use":
+            raise ValueError('validation.model_check is for domain = "tool_use"')
         if not (self.designer.environments or self.pool.anchors or self.pool.source):
             raise ValueError("nothing to play: designer.environments is 0, without pool.anchors or pool.source")
         if self.designer.active_skills > len(self.designer.skills):

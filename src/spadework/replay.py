@@ -10,7 +10,7 @@ from spadework.envs.players import Play, play, script
 from spadework.envs.sandbox import Limits, Sandbox
 from spadework.errors import ProgramError
 from spadework.rollout import ReturnType, episode_return, first_observation
-from spadework.types import Ending, Environment, Episode, Turn
+from spadework.types import CONTROL_ARMS, Ending, Environment, Episode, Turn
 
 Facts = dict[tuple[int | None, str], object]
 """(turn, or nothing for the episode as a whole; what) -> value, in the order in which it came about."""
@@ -54,7 +54,7 @@ async def replay_episode(
     except ProgramError as error:
         known = episode.fault.code if episode.fault else None
         return None if known == error.fault.code else Difference(None, "fault", known, str(error))
-    opening = first_observation(played.opening, environment, episode.arm)
+    opening = first_observation(played.opening, _hint(episode, environment))
     turns = _turns(episode.turns, opening, played)
     ending = _ending(episode, played, session.max_turns, cut)
     return_ = episode.return_
@@ -63,6 +63,13 @@ async def replay_episode(
     last = played.steps[-1].observation if played.steps else ""
     stored = _facts(episode.turns, episode.last_observation, episode.ending, episode.return_)
     return _first_difference(stored, _facts(turns, last, ending, return_))
+
+
+def _hint(episode: Episode, environment: Environment) -> str:
+    """What stood in the hint's place; that of a control arm is read off the episode, which alone keeps it."""
+    if episode.arm in CONTROL_ARMS:
+        return episode.turns[0].observation.partition("\n\nHINT: ")[2] if episode.turns else ""
+    return environment.hint if episode.arm == "hinted" else ""
 
 
 def _was_cut(episode: Episode) -> bool:

@@ -1,4 +1,4 @@
-"""The only episode loop: a policy's chat against a session of the sandbox, with the hint in one arm.
+"""The only episode loop: a policy's chat against a session of the sandbox, with the hint of its arm.
 
 Every fault is caught here and becomes part of the episode; none becomes a return.
 """
@@ -13,11 +13,15 @@ from typing import Literal
 from spadework.envs.actions import last_box
 from spadework.envs.contract import box
 from spadework.envs.sandbox import Limits, Sandbox, Session, Step
+from spadework.envs.tool_calls import parse_reply, played_text
 from spadework.errors import FaultError
 from spadework.policies.base import Chat, Completion, Message, Policy, SamplingParams
-from spadework.types import Arm, Ending, Environment, Episode, Fault, Key, Turn
+from spadework.types import Arm, Domain, Ending, Environment, Episode, Fault, Key, Turn
 
 ReturnType = Literal["last", "sum", "discounted"]
+
+USER = "User: "
+"""Marks the next instruction in an observation of tool use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,18 @@ class Play:
     seed: int
     cycle: int
     key: Key
+    control: str = ""
+    """What stands in the hint's place in a control arm."""
 
     @property
     def id(self) -> str:
         """Names the episode in its run."""
         return f"{self.cycle}-{self.environment.id}-{self.arm[0]}{self.index}"
+
+    @property
+    def hint(self) -> str:
+        """What the arm shows beside the program's opening; empty in the unhinted arm."""
+        return {"unhinted": "", "hinted": self.environment.hint}.get(self.arm, self.control)
 
 
 async def play_episode(policy: Policy, sandbox: Sandbox, play: Play, settings: PlaySettings) -> Episode:
@@ -65,9 +76,9 @@ async def play_episode(policy: Policy, sandbox: Sandbox, play: Play, settings: P
     return _episode(play, log, ending, episode_return(rewards, ending, settings.return_type, settings.discount), None)
 
 
-def first_observation(opening: str, environment: Environment, arm: Arm) -> str:
-    """What the agent sees first: the program's opening, with the hint in the hinted arm."""
-    return f"{opening}\n\nHINT: {environment.hint}" if arm == "hinted" else opening
+def first_observation(opening: str, hint: str) -> str:
+    """What the agent sees first: the program's opening, and the hint if there is one."""
+    return f"{opening}\n\nHINT: {hint}" if hint else opening
 
 
 def episode_return(rewards: list[float], ending: Ending, kind: ReturnType = "last", discount: float = 1.0) -> float:
@@ -95,7 +106,7 @@ class _Log:
 
 async def _converse(policy: Policy, session: Session, play: Play, settings: PlaySettings, log: _Log) -> Ending:
     step = await session.reset(play.seed)
-    first = first_observation(step.observation, play.environment, play.arm)
+    first = first_observation(step.observation, play.hint)
     chat = log.chat = policy.chat((*settings.opening, Message(role="user", content=first)), tools=session.tools)
     observation = first
     while True:
@@ -112,23 +123,45 @@ async def _converse(policy: Policy, session: Session, play: Play, settings: Play
         if len(log.turns) >= session.max_turns:
             return "truncated"
         observation = step.observation
-        chat.observe(Message(role="user", content=observation))
+        for message in told(observation, log.turns[-1].action, play.environment.domain):
+            chat.observe(message)
 
 
 async def _act(session: Session, play: Play, completion: Completion, observation: str, log: _Log) -> Step:
-    action = to_action(completion.text, play.environment.domain)
+    domain = play.environment.domain
+    action = to_action(completion.text, domain)
     step = await session.step(action)
-    log.turns.append(Turn(observation, completion.text, action, step.reward))
+    malformed = not action or (domain == "tool_use" and bool(parse_reply(action).problems))
+    log.turns.append(Turn(observation, completion.text, action, step.reward, malformed))
     log.last_observation = step.observation
     return step
 
 
-def to_action(reply: str, domain: str) -> str:
-    """What the environment gets of a reply: the last balanced box, boxed again (empty without one), or all of it."""
-    if domain != "games":
-        return reply
+def to_action(reply: str, domain: Domain) -> str:
+    """What the environment gets of a reply; empty where it holds no action.
+
+    Games: the last balanced box, boxed again. Tool use: all of it but its thinking, if it holds a call or an answer.
+    """
+    if domain == "tool_use":
+        return played_text(reply) or ""
     answer = last_box(reply)
     return "" if answer is None else box(answer)
+
+
+def told(observation: str, action: str, domain: Domain) -> list[Message]:
+    """An observation as the messages of those who say it.
+
+    After tool calls, well-formed or not, ``tool`` speaks; the next instruction (a line that begins with ``User:``) is
+    the user's. All else is the user's too.
+    """
+    if domain == "games":
+        return [Message(role="user", content=observation)]
+    read = parse_reply(action)
+    if not (read.calls or read.problems):
+        return [Message(role="user", content=observation.removeprefix(USER))]
+    results, mark, instruction = observation.partition(f"\n{USER}")
+    messages = [Message(role="tool", content=results)]
+    return [*messages, Message(role="user", content=instruction)] if mark else messages
 
 
 def _capped(params: SamplingParams, room: int) -> SamplingParams:

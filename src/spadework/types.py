@@ -14,11 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Arm = Literal["hinted", "unhinted"]
+Arm = Literal["unhinted", "hinted", "placebo", "answer_only"]
+"""Which hint stands in the first observation: none, its own, that of another environment, or what the oracle plays."""
 Role = Literal["agent", "designer"]
 Domain = Literal["games", "tool_use"]
 Ending = Literal["terminated", "truncated", "token_limit", "fault"]
 FaultKind = Literal["program", "sandbox", "endpoint", "grader"]
+
+CONTROL_ARMS: tuple[Arm, ...] = ("placebo", "answer_only")
+"""Arms that tell information from leakage: reported, never paid and never trained."""
 
 Key = tuple[int, ...]
 """Names a piece of work in a run, e.g. (cycle, stage, slot, episode, turn): it seeds the draw and orders admission."""
@@ -109,7 +113,9 @@ class Design:
     ran: bool = False
     """Whether the program could be constructed, reset and stepped."""
     fault: Fault | None = None
-    """A fault of sandbox or endpoint: then the attempt says nothing about the designer."""
+    """A fault of sandbox, endpoint or grader: then the attempt says nothing about the designer."""
+    variant: str = ""
+    """Tool use: which variant of the task was asked for (docs/environments.md)."""
 
     @property
     def accepted(self) -> bool:
@@ -147,6 +153,8 @@ class Turn:
     reply: str
     action: str
     reward: float
+    malformed: bool = False
+    """The reply held no action, or a tool call that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)

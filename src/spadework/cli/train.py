@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from spadework import build
+from spadework.analysis import estimate
 from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
 from spadework.config import RunConfig, dump_config, load_config
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run")
     parser.add_argument("--change-config", action="store_true", help="with --resume: take changed settings over")
-    parser.add_argument("--dry-run", action="store_true", help="print the resolved config and stop")
+    parser.add_argument("--dry-run", action="store_true", help="print the resolved config and what it will cost, and stop")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,6 +69,7 @@ def _dry_run(config: RunConfig) -> int:
     if corpus is not None:
         broken = f", {corpus.broken} broken lines left out" if corpus.broken else ""
         print(f"corpus: {len(corpus)} documents in {corpus.path}{broken}")
+    print("\n".join(estimate.lines(config)))
     return 0
 
 

@@ -6,8 +6,11 @@ reply's place and reading what comes after it, and dropped thinking by looking w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from jinja2 import TemplateError
 
 from spadework.errors import ConfigError
 from spadework.policies.base import Message
@@ -41,6 +44,7 @@ class HFTemplate:
         self._tokenizer = tokenizer
         self._options = dict(options or {})
         self._end: int | None = None
+        self._can: dict[str, bool] = {}
         self._stop = frozenset({*stop_tokens, *_end_tokens(tokenizer)})
 
     @property
@@ -82,6 +86,29 @@ class HFTemplate:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _render(self, messages: Messages, tools: Tools, prompt: bool = True) -> str:
+        """The template's text; tools and tools' messages that it does not show are said in other messages."""
+        if tools and not self._shows("tools"):
+            messages, tools = _told_tools(messages, tools), ()
+        if any(message["role"] == "tool" for message in messages) and not self._shows("results"):
+            messages = _without_tool_role(messages)
+        return self._apply(messages, tools, prompt)
+
+    def _shows(self, what: str) -> bool:
+        """Whether the template shows ``tools``, or messages of the role ``tool`` (``results``); tried once."""
+        if what not in self._can:
+            mark = _SENTINEL.format("TOOL")
+            turns: list[Message] = [{"role": "user", "content": "a"}]
+            schema = {"name": mark, "description": "b", "parameters": {"type": "object", "properties": {}}}
+            tools = [{"type": "function", "function": schema}] if what == "tools" else []
+            if what == "results":
+                turns += [{"role": "assistant", "content": "b"}, {"role": "tool", "content": mark}]
+            try:
+                self._can[what] = mark in self._apply(turns, tools, True)
+            except (TemplateError, TypeError, ValueError):
+                self._can[what] = False
+        return self._can[what]
+
+    def _apply(self, messages: Messages, tools: Tools, prompt: bool) -> str:
         text: str = self._tokenizer.apply_chat_template(
             [dict(message) for message in messages],
             tools=[dict(tool) for tool in tools] or None,
@@ -106,6 +133,26 @@ class HFTemplate:
         before = self._render(marked, tools, prompt=False)
         after = self._render([*marked, *added], tools)
         return any(mark in before and mark not in after for mark in marks.values())
+
+
+def _told_tools(messages: Messages, tools: Tools) -> list[Message]:
+    """The tools as text at the end of the first message."""
+    schemas = "\n".join(json.dumps(tool.get("function", tool)) for tool in tools)
+    first = messages[0].copy()
+    first["content"] += f"\n\nTools:\n{schemas}"
+    return [first, *messages[1:]]
+
+
+def _without_tool_role(messages: Messages) -> list[Message]:
+    """What tools say is said by the user; neighbours of his become one message, as strict templates want it."""
+    said: list[Message] = []
+    for message in messages:
+        role = "user" if message["role"] == "tool" else message["role"]
+        if said and said[-1]["role"] == role == "user":
+            said[-1]["content"] += f"\n{message['content']}"
+        else:
+            said.append({**message, "role": role})
+    return said
 
 
 def _end_tokens(tokenizer: Any) -> set[int]:

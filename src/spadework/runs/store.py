@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS environments (
 CREATE TABLE IF NOT EXISTS designs (
     id TEXT PRIMARY KEY, cycle INTEGER, slot INTEGER, attempt INTEGER, skill TEXT, document_id TEXT, parents TEXT,
     prompt TEXT, reply TEXT, source TEXT, findings TEXT, repaired INTEGER, ran INTEGER, environment_id TEXT,
-    fault TEXT);
+    fault TEXT, variant TEXT);
 CREATE TABLE IF NOT EXISTS scores (
     design_id TEXT PRIMARY KEY, cycle INTEGER, raw REAL, reward REAL, advantage REAL);
 CREATE TABLE IF NOT EXISTS plays (

@@ -23,7 +23,13 @@ _SEGMENT = pa.struct(
     ]
 )
 _TURN = pa.struct(
-    [("observation", pa.string()), ("reply", pa.string()), ("action", pa.string()), ("reward", pa.float64())]
+    [
+        ("observation", pa.string()),
+        ("reply", pa.string()),
+        ("action", pa.string()),
+        ("reward", pa.float64()),
+        ("malformed", pa.bool_()),
+    ]
 )
 _FAULT = pa.struct([("kind", pa.string()), ("code", pa.string()), ("message", pa.string()), ("detail", pa.string())])
 EPISODES = pa.schema(
@@ -80,6 +86,6 @@ def _episode(row: dict[str, Any]) -> Episode:
         Segment(**{**segment, **{key: tuple(segment[key]) for key in ("tokens", "loss_mask", "logprobs")}})
         for segment in row["segments"]
     )
-    turns = tuple(Turn(**turn) for turn in row["turns"])
+    turns = tuple(Turn(**{**turn, "malformed": bool(turn["malformed"])}) for turn in row["turns"])
     fault = Fault(**row["fault"]) if row["fault"] else None
     return Episode(**{**row, "segments": segments, "turns": turns, "fault": fault})

@@ -7,10 +7,11 @@ by their number of rows, which ``rewards.role_scale`` evens out.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spadework.types import Group, Role, Segment
+from spadework.types import Episode, Group, Role, Segment
 from spadework.types import Sequence as Row
 
 Advantage = Callable[[Sequence[float]], tuple[float, ...] | None]
@@ -29,12 +30,26 @@ class Scored:
 
 
 def agent_rows(
-    groups: Sequence[Group], advantage: Advantage, *, train_hinted: bool, mask_truncated: bool
+    groups: Sequence[Group],
+    advantage: Advantage,
+    *,
+    train_hinted: bool,
+    mask_truncated: bool,
+    mask_malformed: bool = False,
 ) -> list[Scored]:
-    """Episodes of groups with spread. Truncated ones still count in the group's mean when they are masked."""
+    """Episodes of groups with spread; what is masked still counts in the group's mean.
+
+    Args:
+        groups: of one cycle.
+        advantage: of each episode of a group, from the group's returns.
+        train_hinted: whether the hinted arm trains too.
+        mask_truncated: whether truncated episodes are left out.
+        mask_malformed: whether the tokens of malformed turns are left out.
+    """
+    trained = ("unhinted", "hinted") if train_hinted else ("unhinted",)
     rows = []
     for group in groups:
-        if group.arm == "hinted" and not train_hinted:
+        if group.arm not in trained:
             continue
         advantages = advantage(group.returns)
         if advantages is None:
@@ -42,8 +57,25 @@ def agent_rows(
         for episode, own in zip(group.valid, advantages, strict=True):
             if mask_truncated and episode.ending != "terminated":
                 continue
-            rows.append(Scored(episode.segments, own, "agent", episode.group_id, episode.id))
+            segments = _well_formed(episode) if mask_malformed else episode.segments
+            rows.append(Scored(segments, own, "agent", episode.group_id, episode.id))
     return rows
+
+
+def _well_formed(episode: Episode) -> tuple[Segment, ...]:
+    """The segments without the sampled tokens of malformed turns: each run of sampled tokens is one turn's reply."""
+    turns = iter(episode.turns)
+    segments = []
+    for segment in episode.segments:
+        mask, before, kept = [], False, False
+        for sampled in segment.loss_mask:
+            if sampled and not before:
+                kept = not next(turns).malformed
+            mask.append(sampled and kept)
+            before = sampled
+        logprobs = tuple(value if keep else 0.0 for value, keep in zip(segment.logprobs, mask, strict=True))
+        segments.append(dataclasses.replace(segment, loss_mask=tuple(mask), logprobs=logprobs))
+    return tuple(segments)
 
 
 def build_batch(scored: Sequence[Scored]) -> list[Row]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from spadework.config import DesignerSection, MemorySection
@@ -47,9 +47,15 @@ class SlotResult:
     environment: Environment | None
 
 
-def refuse_twin(result: SlotResult, seen: SeenPrograms) -> SlotResult:
-    """Slots that are filled at once may have written the same program: the later one is a copy."""
-    if result.environment is None or result.environment.source not in seen:
+def refuse_twin(result: SlotResult, seen: SeenPrograms | None, playing: Collection[str] = ()) -> SlotResult:
+    """Slots that are filled at once may have written the same program: the later one is a copy.
+
+    ``seen`` of ``None`` allows copies of old programs; one that is in play (``playing``, by id) is never played twice.
+    """
+    environment = result.environment
+    if environment is None:
+        return result
+    if environment.id not in playing and (seen is None or environment.source not in seen):
         return result
     twin = dataclasses.replace(
         result.designs[-1], environment_id=None, findings=("COPY same structure and numbers as an accepted design",)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from spadework.types import Arm, Key
 
-DESIGN, HINT, PLAY = 0, 1, 2
+DESIGN, HINT, PLAY, CHECK = 0, 1, 2, 3
 
 
 def design_key(cycle: int, slot: int, attempt: int) -> Key:
@@ -17,6 +19,11 @@ def hint_key(cycle: int, slot: int, attempt: int) -> Key:
     return (cycle, HINT, slot, attempt)
 
 
+def check_key(cycle: int, slot: int, attempt: int) -> Key:
+    """Of the model check of that attempt's program."""
+    return (cycle, CHECK, slot, attempt)
+
+
 def play_key(cycle: int, place: int, arm: Arm, index: int) -> Key:
     """Of one episode; ``place`` is the environment's place in the pool."""
-    return (cycle, PLAY, place, 0 if arm == "unhinted" else 1, index)
+    return (cycle, PLAY, place, get_args(Arm).index(arm), index)

@@ -170,7 +170,8 @@ class SelfPlay:
         results = await self._fill_slots(policy, designer, cycle, slots)
         designs: list[Design] = []
         for result in results:
-            kept = refuse_twin(result, self.stages.seen) if self.config.validation.refuse_copies else result
+            playing = {environment.id for environment in pool.environments}
+            kept = refuse_twin(result, self.stages.seen if self.config.validation.refuse_copies else None, playing)
             designs += kept.designs
             if kept.environment is not None:
                 pool.fill(kept.slot, kept.environment)

@@ -17,7 +17,7 @@ from spadework.selfplay.batch import Scored, agent_rows
 from spadework.selfplay.ledger import Held, Ledger
 from spadework.selfplay.records import Evidence
 from spadework.selfplay.rewards import SkillAverages, centre, raw_reward, role_scale
-from spadework.types import Design, Group
+from spadework.types import CONTROL_ARMS, Design, Group
 
 HUNG = "ENV205"
 """A call of the program ran into its time limit."""
@@ -49,6 +49,7 @@ class Scoring:
             groups: all that was played.
             skills: environment id -> skill, of every environment in ``groups``.
         """
+        groups = [group for group in groups if group.arm not in CONTROL_ARMS]
         arms = by_environment(groups)
         self._observe(cycle, designs, arms)
         settings = self.config.agent
@@ -57,6 +58,7 @@ class Scoring:
             group_advantages,
             train_hinted=settings.train_hinted,
             mask_truncated=settings.mask_truncated,
+            mask_malformed=settings.mask_malformed,
         )
         designer, scores = self._pay(cycle, len(agent))
         for environment_id, own in arms.items():
