@@ -29,6 +29,7 @@ from spadework.selfplay.hints import HintWriter
 from spadework.selfplay.ledger import Ledger
 from spadework.selfplay.loop import Stages
 from spadework.selfplay.memory import Memory
+from spadework.selfplay.model_check import ModelCheck
 from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.pool import Pool
 from spadework.selfplay.pool_files import load_pool
@@ -74,8 +75,10 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     """Policy and trainer of ``model.name``, or of the folder ``model``. Raises ``ConfigError``."""
     if config.model.name == "scripted":
         from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
+        from spadework.policies.tool_script import tool_script
 
-        scripted = ScriptedPolicy(demo_script, config.run.seed)
+        script = demo_script if config.domain == "games" else tool_script
+        scripted = ScriptedPolicy(script, config.run.seed)
         return Engine(scripted, ScriptedTrainer(scripted))
     try:
         from spadework.policies.local import LocalOptions, load_local
@@ -277,5 +280,6 @@ def _designer(
         )
 
     document = corpus.sample if corpus is not None else None
-    tools = DesignTools(document=document, examples=draw_examples, validate=validator, hint=hints)
+    check = ModelCheck(config.validation) if config.validation.model_check else None
+    tools = DesignTools(document=document, examples=draw_examples, validate=validator, hint=hints, check=check)
     return Designer(config.designer, config.memory, config.domain, config.run.seed, tools)

@@ -118,7 +118,7 @@ class DesignerSection(Section):
     active_skills: int = Field(3, ge=1)
     """Skills in use at a design cycle; the window moves on by as many at each. All of them in tool use."""
     form: Literal["multi_turn", "single"] = "multi_turn"
-    """Of tool-use programs: several instructions one at a time, or one task with an answer."""
+    """Of tool-use programs: several instructions one at a time, or one task with an answer (a skeleton: either)."""
     skeleton: bool = False
     """For small models: short examples in the prompt, and the head of the program is given."""
     max_tokens: int = Field(16_384, ge=16)
@@ -218,12 +218,12 @@ class PlaySection(Section):
     """Episodes of an arm that share a seed: above 1 they show how the seeds differ, on fewer seeds."""
     allocation: Literal["fixed", "adaptive"] = "fixed"
     """``adaptive`` stops an environment's episodes early where its reward is decided (``selfplay.allocation``)."""
-    start_episodes: int = Field(4, ge=2)
+    start_episodes: int = Field(6, ge=2)
     """Adaptive: episodes of each arm before the first look."""
     batch_episodes: int = Field(4, ge=1)
     """Adaptive: episodes of each arm between looks."""
-    tolerance: float = Field(0.3, ge=0)
-    """Adaptive: stop where the raw reward varies by no more than this over the intervals of its evidence."""
+    tolerance: float = Field(0.35, ge=0)
+    """Adaptive: stop where the raw reward varies by no more than this over a standard error of return and regret."""
     max_turns: int = Field(25, ge=1)
     max_tokens: int = Field(8_192, ge=1)
     """New tokens a turn."""
@@ -266,6 +266,8 @@ class RewardSection(Section):
     plateau_low: float = Field(0.4, ge=0, le=1)
     plateau_high: float = Field(0.6, ge=0, le=1)
     plateau_slope: float = Field(0.25, gt=0)
+    per_seed: bool = False
+    """Take the plateau of each seed's own mean and average over seeds; needs ``play.plays_per_seed`` above 1."""
     blend_plateau: float = Field(0.6, ge=0, le=1)
     """Weight of the plateau in ``blend``; the rest is regret's."""
     regret_scale: float = Field(0.15, gt=0)
@@ -340,13 +342,15 @@ class RunConfig(Section):
         given = given.model_dump(exclude_unset=True) if isinstance(given, DesignerSection) else given
         if not isinstance(given, Mapping):
             return data
-        designer = {"skills": TOOL_SKILLS, **given}
-        return {**data, "designer": {"active_skills": len(designer["skills"]), **designer}}
+        skills = given.get("skills", TOOL_SKILLS)
+        active = max(1, len(skills)) if isinstance(skills, tuple) else 1
+        return {**data, "designer": {"skills": skills, "active_skills": active, **given}}
 
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
         if self.reward.plateau_low > self.reward.plateau_high:
             raise ValueError("reward.plateau_low is above reward.plateau_high")
+        self._check_seeds()
         if self.validation.model_check and self.domain != "tool_use":
             raise ValueError('validation.model_check is for domain = "tool_use"')
         if not (self.designer.environments or self.pool.anchors or self.pool.source):
@@ -357,6 +361,20 @@ class RunConfig(Section):
                 f"{len(self.designer.skills)} skills"
             )
         return self
+
+    def _check_seeds(self) -> None:
+        """Plays of one seed belong together; both arms are looked at after as many episodes."""
+        play = self.play
+        if self.reward.per_seed and play.plays_per_seed == 1:
+            raise ValueError("reward.per_seed needs play.plays_per_seed above 1")
+        counts = {"episodes": play.episodes, "hinted_episodes": self.hinted_episodes}
+        if play.allocation == "adaptive":
+            if self.hinted_episodes not in (0, play.episodes):
+                raise ValueError('play.allocation = "adaptive" needs play.hinted_episodes unset, or 0')
+            counts |= {"start_episodes": play.start_episodes, "batch_episodes": play.batch_episodes}
+        for name, count in counts.items():
+            if count % play.plays_per_seed:
+                raise ValueError(f"play.{name} is {count}: no multiple of play.plays_per_seed = {play.plays_per_seed}")
 
     @property
     def delay(self) -> int:

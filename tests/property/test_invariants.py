@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spadework.config import RewardSection
+from spadework.intervals import Interval
 from spadework.selfplay.advantages import group_advantages
 from spadework.selfplay.batch import Scored, build_batch
 from spadework.selfplay.memory import Memory, Remembered
@@ -56,7 +57,7 @@ def test_the_plateau_stays_in_the_unit_interval(rate):
 )
 def test_raw_rewards_are_finite_and_floored(kind, hinted, unhinted, window):
     raw = raw_reward(
-        Evidence("s", hinted, unhinted, tuple(window)), RewardSection(type=kind), SkillAverages(0.98, 0.85)
+        Evidence("s", Interval(hinted - unhinted), unhinted, tuple(window)), RewardSection(type=kind), SkillAverages(0.98, 0.85)
     )
     assert raw is not None
     assert math.isfinite(raw)

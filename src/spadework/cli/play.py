@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from spadework import build
-from spadework.analysis.regret import Interval, paired_regret
 from spadework.cli.engine import open_policy
 from spadework.config import RunConfig, load_config
 from spadework.envs.players import encode
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import ConfigError
+from spadework.intervals import Interval
 from spadework.policies.base import Policy
 from spadework.rollout import Play
 from spadework.runs.files import write_whole
@@ -25,6 +25,7 @@ from spadework.runs.tables import EPISODES, write_rows
 from spadework.selfplay.play import group_episodes, plan_plays, play_all
 from spadework.selfplay.pool_files import load_pool
 from spadework.selfplay.scoring import by_environment
+from spadework.selfplay.seeds import paired_regret
 from spadework.types import Environment, Episode
 
 

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run")
     parser.add_argument("--change-config", action="store_true", help="with --resume: take changed settings over")
-    parser.add_argument("--dry-run", action="store_true", help="print the resolved config and what it will cost, and stop")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the resolved config and what it will cost, and stop"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spadework.envs import contract
 from spadework.envs.actions import last_box
@@ -33,6 +34,8 @@ class Play:
     opening: str
     actions: tuple[str, ...]
     steps: tuple[Step, ...]
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Schemas that the player was given."""
 
     @property
     def done(self) -> bool:
@@ -61,7 +64,7 @@ async def play(session: Session, seed: int, player: Player, turns: int) -> Play:
         observation = steps[-1].observation
         if steps[-1].done:
             break
-    return Play(seed, opening.observation, tuple(actions), tuple(steps))
+    return Play(seed, opening.observation, tuple(actions), tuple(steps), tuple(session.tools))
 
 
 async def act(session: Session, action: str) -> Step:
@@ -94,7 +97,7 @@ async def oracle(session: Session, shadow: Session, seed: int, domain: Domain, t
         if steps[-1].done:
             break
         await act(shadow, actions[-1])
-    return Play(seed, opening.observation, tuple(actions), tuple(steps))
+    return Play(seed, opening.observation, tuple(actions), tuple(steps), tuple(session.tools))
 
 
 def script(actions: Sequence[str]) -> Player:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,8 +27,9 @@ class HumanPolicy:
     def chat(
         self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), prefill: str = ""
     ) -> HumanChat:
-        """Open a conversation; of its opening only the last message is shown."""
-        return HumanChat(self._ask, messages[-1]["content"])
+        """Open a conversation; of its opening only the tools and the last message are shown."""
+        schemas = [json.dumps(tool.get("function", tool)) for tool in tools]
+        return HumanChat(self._ask, [*schemas, messages[-1]["content"]])
 
     @contextmanager
     def attend(self) -> Iterator[None]:
@@ -48,20 +50,21 @@ class HumanChat:
     length = 0
     segments: tuple[Segment, ...] = ()
 
-    def __init__(self, ask: Callable[[str], str], shown: str) -> None:
-        self._ask, self._shown = ask, shown
+    def __init__(self, ask: Callable[[str], str], shown: Sequence[str]) -> None:
+        self._ask, self._shown = ask, list(shown)
 
     async def reply(self, params: SamplingParams, key: Key) -> Completion:
         """The next line. Raises ``PolicyError`` at the end of input."""
         try:
-            text = self._ask(self._shown)
+            text = self._ask("\n".join(self._shown))
         except EOFError:
             raise PolicyError("HUMAN", "there is no more input") from None
+        self._shown = []
         return Completion(text, (), (), "stop", 0)
 
     def observe(self, message: Message) -> None:
-        """What is shown next."""
-        self._shown = message["content"]
+        """What is shown next, after what was observed before it."""
+        self._shown.append(message["content"])
 
     def say(self, text: str) -> None:
         """What was said for the person is not shown."""

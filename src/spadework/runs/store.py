@@ -43,11 +43,14 @@ CREATE TABLE IF NOT EXISTS scores (
 CREATE TABLE IF NOT EXISTS plays (
     environment_id TEXT, cycle INTEGER, arm TEXT, episodes INTEGER, faults INTEGER, mean_return REAL, win_rate REAL,
     PRIMARY KEY (environment_id, cycle, arm));
+CREATE TABLE IF NOT EXISTS regrets (
+    environment_id TEXT, cycle INTEGER, mean REAL, low REAL, high REAL, sd REAL, n INTEGER,
+    PRIMARY KEY (environment_id, cycle));
 CREATE TABLE IF NOT EXISTS metrics (cycle INTEGER, name TEXT, value REAL, PRIMARY KEY (cycle, name));
 CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, state TEXT);
 """
 TORN = ".torn"
-CYCLE_TABLES = ("environments", "designs", "scores", "plays", "metrics", "checkpoints")
+CYCLE_TABLES = ("environments", "designs", "scores", "plays", "regrets", "metrics", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,18 @@ class PlayRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RegretRow:
+    """Hinted minus unhinted return of one environment in one cycle, with its 95 % interval over ``n`` seeds."""
+
+    environment_id: str
+    mean: float
+    low: float
+    high: float
+    sd: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class CycleRecord:
     """Everything that one cycle leaves."""
 
@@ -81,6 +96,7 @@ class CycleRecord:
     designs: Sequence[Design] = ()
     scores: Sequence[Score] = ()
     plays: Sequence[PlayRow] = ()
+    regrets: Sequence[RegretRow] = ()
     episodes: Sequence[Episode] = ()
     sequences: Sequence[types.Sequence] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -191,7 +207,7 @@ class RunStore:
         return series
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """All rows of ``environments``, ``designs``, ``scores`` or ``plays``, by cycle."""
+        """All rows of ``environments``, ``designs``, ``scores``, ``plays`` or ``regrets``, by cycle."""
         if table not in CYCLE_TABLES:
             raise ValueError(f"no table {table!r} in a run")
         cursor = self._db.execute(f"SELECT * FROM {table} ORDER BY cycle, rowid")
@@ -218,6 +234,7 @@ class RunStore:
         _insert_rows(self._db, "designs", [_flat(d, drop=("segments",)) for d in record.designs])
         _insert_rows(self._db, "scores", [{**asdict(score), "cycle": cycle} for score in record.scores])
         _insert_rows(self._db, "plays", [{**asdict(play), "cycle": cycle} for play in record.plays])
+        _insert_rows(self._db, "regrets", [{**asdict(regret), "cycle": cycle} for regret in record.regrets])
         metrics = [{"cycle": cycle, "name": name, "value": value} for name, value in record.metrics.items()]
         _insert_rows(self._db, "metrics", metrics)
 

@@ -11,20 +11,24 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from spadework.config import DesignerSection, MemorySection
-from spadework.errors import FaultError, PolicyError, SandboxError
+from spadework.errors import FaultError, GraderError, PolicyError, SandboxError
 from spadework.policies.base import Completion, Message, Policy, SamplingParams
 from spadework.selfplay.examples import environment_id
-from spadework.selfplay.keys import design_key, hint_key
+from spadework.selfplay.keys import check_key, design_key, hint_key
 from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.program import extract_program
-from spadework.selfplay.prompts import design_messages
+from spadework.selfplay.prompts import Brief, design_messages
 from spadework.selfplay.records import Example, JudgedProgram
+from spadework.selfplay.tasks import draw_task
 from spadework.types import Design, Document, Domain, Environment, Fault, Key, Segment, derive_seed
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
 """(skill, rng, fits) -> examples for the prompt."""
 WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[str | None]]
 """(policy, source, what validation knows of it, key, conversation to continue) -> hint."""
+
+ModelCheck = Callable[[Policy, str, Key], Awaitable[tuple[str, ...]]]
+"""(policy, source, key) -> why the program is rejected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class DesignTools:
     examples: DrawExamples
     validate: Callable[[str], Awaitable[JudgedProgram]]
     hint: WriteHint
+    check: ModelCheck | None = None
+    """The policy's word on a program that was validated; none where it is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,7 @@ class _Draft:
     parents: tuple[str, ...]
     messages: tuple[Message, ...]
     prefill: str
+    variant: str = ""
     reply: str = ""
     source: str = ""
     repaired: bool = False
@@ -120,6 +127,7 @@ class _Draft:
             environment_id=environment_id,
             ran=ran,
             fault=fault,
+            variant=self.variant,
         )
 
     def environment(self, hint: str, domain: Domain, version: int) -> Environment:
@@ -184,19 +192,29 @@ class Designer:
             return draft.design(fault=error.fault), None
         draft = draft.sampled(completion, chat.segments)
         try:
-            verdict = await self.tools.validate(draft.source)
-            if verdict.findings:
-                return draft.design(findings=verdict.findings, ran=verdict.ran), None
-            history = draft.messages if self.settings.skeleton else ()
-            hint = await self.tools.hint(policy, draft.source, verdict, hint_key(cycle, slot, attempt), history)
-        except (SandboxError, PolicyError) as error:
+            findings, ran, hint = await self._judge(policy, draft)
+        except (SandboxError, PolicyError, GraderError) as error:
             return draft.design(fault=error.fault), None
         except FaultError as error:
             return draft.design(findings=(str(error),)), None
-        if hint is None:
-            return draft.design(findings=("HINT every hint was empty or leaked",), ran=True), None
+        if findings:
+            return draft.design(findings=findings, ran=ran), None
         environment = draft.environment(hint, self.domain, policy.version)
         return draft.design(ran=True, environment_id=environment.id), environment
+
+    async def _judge(self, policy: Policy, draft: _Draft) -> tuple[tuple[str, ...], bool, str]:
+        """Why a draft is rejected, whether it ran, and its hint if it is not rejected. Raises ``FaultError``."""
+        place = (draft.cycle, draft.slot, draft.attempt)
+        verdict = await self.tools.validate(draft.source)
+        if verdict.findings:
+            return verdict.findings, verdict.ran, ""
+        if self.tools.check is not None:
+            rejected = await self.tools.check(policy, draft.source, check_key(*place))
+            if rejected:
+                return rejected, True, ""
+        history = draft.messages if self.settings.skeleton else ()
+        hint = await self.tools.hint(policy, draft.source, verdict, hint_key(*place), history)
+        return (("HINT every hint was empty or leaked",), True, "") if hint is None else ((), True, hint)
 
     def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
         seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)
@@ -213,7 +231,11 @@ class Designer:
             return True
 
         examples = self.tools.examples(skill, rng, fits)
-        messages, prefill = design_messages(self.settings, self.domain, document, skill, examples)
+        task = None
+        if self.domain == "tool_use":
+            task = draw_task(derive_seed(self.run_seed, "task", cycle, slot, attempt))
+        brief = Brief(skill, document, task)
+        messages, prefill = design_messages(self.settings, self.domain, brief, examples)
         parents = tuple(example.environment_id for example in examples)
         return _Draft(
             id=f"{cycle}-{slot}-{attempt}",
@@ -225,4 +247,5 @@ class Designer:
             parents=parents,
             messages=tuple(messages),
             prefill=prefill,
+            variant=task.variant if task else "",
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spadework.errors import ConfigError
+from spadework.selfplay.tasks import Task
 from spadework.types import Document, Domain, Environment
 
 
@@ -22,6 +23,8 @@ class ExampleEnvironment:
     level: str
     document: Document
     environment: Environment
+    task: Task | None = None
+    """Of tool use."""
 
 
 def environment_id(source: str) -> str:
@@ -59,4 +62,5 @@ def _load(path: Path, domain: Domain) -> ExampleEnvironment:
         cycle=0,
         designer_version=0,
     )
-    return ExampleEnvironment(path.stem, str(data.get("level", "")), document, environment)
+    task = Task(str(data.get("variant", "execute")), title.lower()) if domain == "tool_use" else None
+    return ExampleEnvironment(path.stem, str(data.get("level", "")), document, environment, task)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from spadework.config import HintSection
 from spadework.envs.actions import strip_thinking
+from spadework.envs.checking import hint_findings
 from spadework.envs.findings import fatal
-from spadework.envs.runtime_check import check_hint
 from spadework.policies.base import Message, Policy, SamplingParams
 from spadework.selfplay.prompts import hint_messages
 from spadework.selfplay.records import JudgedProgram
@@ -29,9 +29,13 @@ class HintWriter:
         for attempt in range(self.settings.attempts):
             completion = await policy.chat(messages).reply(params, (*key, attempt))
             hint = clean_hint(completion.text, self.settings.max_words)
-            if hint and not fatal(check_hint(hint, judged.answers, judged.openings)):
+            if hint and not self._leaks(hint, judged):
                 return hint
         return None
+
+    def _leaks(self, hint: str, judged: JudgedProgram) -> bool:
+        """Whether it holds the answer, or in tool use a value that has to be looked up."""
+        return judged.report is not None and bool(fatal(hint_findings(hint, judged.report, self.domain)))
 
 
 def clean_hint(reply: str, max_words: int) -> str:

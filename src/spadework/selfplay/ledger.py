@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spadework.selfplay.records import Evidence, design_from_dict, evidence_from_dict
@@ -42,15 +42,22 @@ class Ledger:
         """Take in a design at its own cycle."""
         self._held.append(Held(design, evidence))
 
-    def observe(self, cycle: int, environment_id: str, unhinted_return: float, hung: bool) -> None:
-        """Add a cycle's mean unhinted return to an environment's window; NaN (faults left no episode) adds none."""
+    def observe(
+        self, cycle: int, environment_id: str, unhinted_return: float, hung: bool, seeds: Sequence[float] = ()
+    ) -> None:
+        """Add a cycle's mean unhinted return to an environment's window; NaN (faults left no episode) adds none.
+
+        ``seeds`` are the means of the seeds that it was played on.
+        """
         for index, held in enumerate(self._held):
             if held.evidence is None or held.design.environment_id != environment_id:
                 continue
             if cycle >= held.design.cycle + self.window:
                 continue
             window = held.evidence.window if math.isnan(unhinted_return) else (*held.evidence.window, unhinted_return)
-            evidence = dataclasses.replace(held.evidence, window=window, hung=held.evidence.hung or hung)
+            evidence = dataclasses.replace(
+                held.evidence, window=window, seeds=(*held.evidence.seeds, *seeds), hung=held.evidence.hung or hung
+            )
             self._held[index] = dataclasses.replace(held, evidence=evidence)
 
     def due(self, cycle: int, *, flush: bool = False) -> list[Held]:

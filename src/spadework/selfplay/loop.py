@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ from spadework.errors import RunError
 from spadework.policies.base import Hyperparameters, Policy, Trainer
 from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
-from spadework.runs.store import CycleRecord, PlayRow, RunStore
+from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
 from spadework.selfplay.batch import build_batch
+from spadework.selfplay.controls import control_plays
 from spadework.selfplay.designer import Designer, SlotResult, refuse_twin
 from spadework.selfplay.fixed_pool import FixedPool
 from spadework.selfplay.ledger import Ledger
@@ -31,6 +33,7 @@ from spadework.selfplay.play import group_episodes, plan_plays, play_all
 from spadework.selfplay.pool import Pool
 from spadework.selfplay.rewards import SkillAverages
 from spadework.selfplay.scoring import Scoring, by_environment
+from spadework.selfplay.seeds import Estimate
 from spadework.selfplay.summary import summarise
 from spadework.types import Design, Environment, Episode, Group, derive_seed
 
@@ -129,9 +132,9 @@ class SelfPlay:
         skills = {environment.id: environment.skill for environment in self.stages.pool.environments}
         scored = self._scoring.cycle(cycle, designs, groups, skills)
         sequences = build_batch([*scored.agent, *scored.designer])
-        self._remember(groups)
+        self._remember(scored.estimates)
         anchors = {environment.id for environment in self.stages.pool.anchors}
-        metrics = summarise(designs, episodes, groups, scored.scores, anchors) | {
+        metrics = summarise(designs, episodes, groups, scored, anchors) | {
             "rows/agent": float(len(scored.agent)),
             "rows/designer": float(len(scored.designer)),
             **self.stages.pool.metrics(),
@@ -145,6 +148,11 @@ class SelfPlay:
             designs=designs,
             scores=scored.scores,
             plays=[_play_row(group) for group in groups],
+            regrets=[
+                RegretRow(name, **dataclasses.asdict(seen.regret))
+                for name, seen in scored.estimates.items()
+                if seen.hinted
+            ],
             episodes=episodes,
             sequences=sequences,
             metrics=metrics,
@@ -215,16 +223,28 @@ class SelfPlay:
     async def _play(self, policy: Policy, cycle: int) -> list[Episode]:
         config, pool = self.config, self.stages.pool
         counts = (config.play.episodes, config.hinted_episodes)
-        plays = plan_plays(pool.environments, pool.is_fresh, cycle, config.run.seed, counts)
-        self.observer.stage(cycle, "play", len(plays))
-        return await play_all(
-            policy,
-            self.stages.sandbox,
-            plays,
-            self.stages.play,
-            concurrency=None if config.run.deterministic else config.play.concurrency,
-            on_done=lambda episode: self.observer.advance(sum(s.sampled for s in episode.segments)),
+        plays = plan_plays(pool.environments, pool.is_fresh, cycle, config.run.seed, counts, config.play.plays_per_seed)
+        plays += await control_plays(
+            self.stages.sandbox, plays, config.play.control_arms, self.stages.play.limits, config.run.seed
         )
+        allocation = self._scoring.allocation
+        episodes: list[Episode] = []
+        going = {play.environment.id for play in plays}
+        for indices in allocation.rounds():
+            due = [play for play in plays if play.index in indices and play.environment.id in going]
+            self.observer.stage(cycle, "play", len(due))
+            episodes += await play_all(
+                policy,
+                self.stages.sandbox,
+                due,
+                self.stages.play,
+                concurrency=None if config.run.deterministic else config.play.concurrency,
+                on_done=lambda episode: self.observer.advance(sum(s.sampled for s in episode.segments)),
+            )
+            going &= allocation.undecided(by_environment(group_episodes(episodes)))
+            if not going:
+                break
+        return episodes
 
     def _check_faults(self, episodes: Sequence[Episode], cycle: int) -> None:
         """Stop loudly when the machinery, not the programs, fails (faults.md, 4)."""
@@ -237,14 +257,13 @@ class SelfPlay:
                 f"run.max_fault_share = {self.config.run.max_fault_share}; the last one: {fault.code} {fault.message}"
             )
 
-    def _remember(self, groups: Sequence[Group]) -> None:
+    def _remember(self, estimates: Mapping[str, Estimate]) -> None:
         """Write every environment that was played into memory."""
         playing = {environment.id: environment for environment in self.stages.pool.environments}
-        for environment_id, arms in by_environment(groups).items():
-            environment, unhinted = playing[environment_id], arms.get("unhinted")
-            if unhinted is None or not unhinted.valid:
+        for environment_id, seen in estimates.items():
+            environment, regret = playing[environment_id], seen.regret.mean
+            if math.isnan(seen.unhinted_win_rate):
                 continue
-            regret = arms["hinted"].mean_return - unhinted.mean_return if "hinted" in arms else None
             self.stages.memory.remember(
                 Remembered(
                     environment_id=environment_id,
@@ -252,8 +271,8 @@ class SelfPlay:
                     skill=environment.skill,
                     document_id=environment.document_id,
                     cycle=environment.cycle,
-                    win_rate=unhinted.win_rate,
-                    regret=self.stages.memory.regret_of(environment_id) if regret is None else regret,
+                    win_rate=seen.unhinted_win_rate,
+                    regret=self.stages.memory.regret_of(environment_id) if math.isnan(regret) else regret,
                 )
             )
 

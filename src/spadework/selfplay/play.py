@@ -20,6 +20,7 @@ def plan_plays(
     cycle: int,
     run_seed: int,
     counts: tuple[int, int],
+    plays_per_seed: int = 1,
 ) -> list[Play]:
     """Every episode of a cycle: the unhinted arm of each environment, the hinted one of those that are fresh.
 
@@ -29,6 +30,7 @@ def plan_plays(
         cycle: of the run.
         run_seed: with the environment, cycle and index it gives an episode's seed, whatever the arm.
         counts: (unhinted, hinted) episodes an environment.
+        plays_per_seed: episodes of an arm that share a seed; their indices follow one another.
     """
     plays = []
     for place, environment in enumerate(environments):
@@ -37,7 +39,7 @@ def plan_plays(
             arms.append(("hinted", counts[1]))
         for arm, count in arms:
             for index in range(count):
-                seed = derive_seed(run_seed, "episode", cycle, environment.id, index) % 2**31
+                seed = derive_seed(run_seed, "episode", cycle, environment.id, index // plays_per_seed) % 2**31
                 plays.append(Play(environment, arm, index, seed, cycle, play_key(cycle, place, arm, index)))
     return plays
 

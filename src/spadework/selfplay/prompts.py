@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -11,10 +12,11 @@ from string import Template
 from spadework.config import DesignerSection, HintSection, PlaySection
 from spadework.policies.base import Message
 from spadework.selfplay.records import Example
+from spadework.selfplay.tasks import Task
 from spadework.types import Document, Domain
 
 _LABELS = {
-    "good": "A good environment from earlier, for its form and level (write a different game):",
+    "good": "A good environment from earlier, for its form and level (write a different {kind}):",
     "too easy": "An environment that was too easy; avoid what makes it so:",
     "too hard": "An environment that was too hard; avoid what makes it so:",
 }
@@ -27,22 +29,36 @@ def load_prompt(name: str) -> Template:
     return Template(files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
 
 
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What one design is to be about; ``task`` is that of tool use."""
+
+    skill: str
+    document: Document | None
+    task: Task | None = None
+
+
 def design_messages(
-    settings: DesignerSection, domain: Domain, document: Document | None, skill: str, examples: Sequence[Example]
+    settings: DesignerSection, domain: Domain, brief: Brief, examples: Sequence[Example]
 ) -> tuple[list[Message], str]:
     """The designer's opening and the prefill of its reply.
 
     In skeleton mode examples stand as earlier exchanges without their documents, and the head of the program (imports,
     class line) is given; otherwise they stand in the prompt with their labels.
     """
+    document, skill = brief.document, brief.skill
     if settings.skeleton:
-        shown = [message for example in examples for message in _exchange(example, skill)]
-        task = document or Document("free", "any small idea of your own", {"title": skill})
-        return [*skeleton_opening(domain), *shown, skeleton_request(domain, task, skill)], skeleton_head(task.title)
+        shown = [message for example in examples for message in _exchange(example, skill, domain)]
+        given = document or Document("free", "any small idea of your own", {"title": skill})
+        messages = [*skeleton_opening(domain), *shown, _skeleton_request(domain, given, brief)]
+        return messages, skeleton_head(given.title, domain)
     text = f"{document.text}" if document else "(none: choose a topic of your own)"
-    shown_text = "\n\n".join(f"{_LABELS[e.label]}\n\n{FENCE}python\n{e.source.strip()}\n{FENCE}" for e in examples)
+    shown_text = "\n\n".join(f"{_label(e, domain)}\n\n{FENCE}python\n{e.source.strip()}\n{FENCE}" for e in examples)
     content = load_prompt(f"designer_{domain}").substitute(
-        skill=skill, document=text, examples=f"# Examples\n\n{shown_text}\n" if shown_text else ""
+        skill=skill,
+        document=text,
+        examples=f"# Examples\n\n{shown_text}\n" if shown_text else "",
+        **_task_places(settings, domain, brief.task),
     )
     system = load_prompt(f"designer_{domain}_system").template
     return [Message(role="system", content=system), Message(role="user", content=content)], ""
@@ -53,16 +69,29 @@ def skeleton_opening(domain: Domain) -> list[Message]:
     return [Message(role="system", content=load_prompt(f"designer_{domain}_skeleton_system").template)]
 
 
-def skeleton_request(domain: Domain, document: Document, skill: str) -> Message:
+def _task_places(settings: DesignerSection, domain: Domain, task: Task | None) -> dict[str, str]:
+    """What the places of the tool-use prompt hold that the games prompt has not."""
+    if domain == "games" or task is None:
+        return {}
+    form = load_prompt(f"designer_{domain}_{settings.form}").template
+    return {"domain": task.domain, "variant": task.variant, "brief": task.brief, "form": form}
+
+
+def _skeleton_request(domain: Domain, document: Document, brief: Brief) -> Message:
     """What a small designer is asked for one document."""
     content = load_prompt(f"designer_{domain}_skeleton").substitute(
-        title=document.title, document=document.text, skill=skill
+        title=document.title,
+        document=document.text,
+        skill=brief.skill,
+        variant=brief.task.variant if brief.task else "",
     )
     return Message(role="user", content=content)
 
 
-def skeleton_head(title: str) -> str:
+def skeleton_head(title: str, domain: Domain = "games") -> str:
     """The given head of a program: fence, imports and a class line named for the document."""
+    if domain == "tool_use":
+        return load_prompt("head_tool_use").substitute(name=class_name(title)) + "\n"
     return f"{FENCE}python\nimport random\n\n\nclass {class_name(title)}:\n"
 
 
@@ -80,8 +109,12 @@ def split_program(source: str) -> tuple[str, str]:
     return f"{FENCE}python\n{source[: match.end()].lstrip()}", source[match.end() :].rstrip() + f"\n{FENCE}"
 
 
-def _exchange(example: Example, skill: str) -> list[Message]:
-    request = f"{_LABELS[example.label]}\nSkill: {skill}\nWrite the environment."
+def _label(example: Example, domain: Domain) -> str:
+    return _LABELS[example.label].format(kind="game" if domain == "games" else "environment")
+
+
+def _exchange(example: Example, skill: str, domain: Domain) -> list[Message]:
+    request = f"{_label(example, domain)}\nSkill: {skill}\nWrite the environment."
     program = f"{FENCE}python\n{example.source.strip()}\n{FENCE}"
     return [Message(role="user", content=request), Message(role="assistant", content=program)]
 
@@ -100,6 +133,12 @@ def hint_messages(settings: HintSection, domain: Domain, source: str, history: S
         program = Message(role="assistant", content=f"{FENCE}python\n{source.strip()}\n{FENCE}")
         return [*history, program, skeleton_hint_request(domain)]
     request = load_prompt(f"hint_{domain}").substitute(source=source.strip(), max_words=settings.max_words)
+    return [Message(role="user", content=request)]
+
+
+def model_check_messages(source: str) -> list[Message]:
+    """What the model is asked about the criteria of a tool-use program (method section 4, stage 7)."""
+    request = load_prompt("model_check_tool_use").substitute(source=source.strip())
     return [Message(role="user", content=request)]
 
 

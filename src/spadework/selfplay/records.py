@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from spadework.envs.runtime_check import RuntimeReport
+from spadework.intervals import Interval
 from spadework.types import Design, Fault, Segment
 
 Label = Literal["good", "too easy", "too hard"]
@@ -30,18 +32,13 @@ class JudgedProgram(Protocol):
         ...
 
     @property
-    def answers(self) -> tuple[str, ...]:
-        """The oracle's answers, one a seed."""
-        ...
-
-    @property
-    def openings(self) -> tuple[str, ...]:
-        """First observations of those plays."""
-        ...
-
-    @property
     def ran(self) -> bool:
         """Whether it could be constructed, reset and stepped."""
+        ...
+
+    @property
+    def report(self) -> RuntimeReport | None:
+        """What running it showed; none of a rejected program."""
         ...
 
 
@@ -50,20 +47,22 @@ class Evidence:
     """What is known of one environment when its design is scored."""
 
     skill: str
-    hinted_return: float
-    """Mean hinted return of the design cycle; NaN when the hinted arm was not played."""
+    paired: Interval
+    """Hinted minus unhinted return of the design cycle, paired by seed; NaN when the hinted arm was not played."""
     unhinted_return: float
     """Mean unhinted return of the design cycle, where both arms saw the same weights."""
     window: tuple[float, ...]
     """Mean unhinted return of each cycle of the window, in order; faulty cycles left out."""
+    seeds: tuple[float, ...] = ()
+    """Mean unhinted return of each seed that the window played."""
     hung: bool = False
     """A step, a reset or the load ran into its time limit."""
     repaired: bool = False
 
     @property
     def regret(self) -> float:
-        """Hinted minus unhinted mean return, matched on the design cycle; may be negative; NaN when unknown."""
-        return self.hinted_return - self.unhinted_return
+        """The mean of ``paired``; may be negative; NaN when unknown."""
+        return self.paired.mean
 
     @property
     def solve_rate(self) -> float:
@@ -94,4 +93,5 @@ def design_from_dict(row: Mapping[str, Any]) -> Design:
 
 def evidence_from_dict(row: Mapping[str, Any]) -> Evidence:
     """Evidence from ``dataclasses.asdict`` or from JSON."""
-    return Evidence(**{**row, "window": tuple(row["window"])})
+    tuples = {key: tuple(row[key]) for key in ("window", "seeds")}
+    return Evidence(**{**row, **tuples, "paired": Interval(**row["paired"])})

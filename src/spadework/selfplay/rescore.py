@@ -54,6 +54,7 @@ def rescore(store: RunStore, config: RunConfig) -> Rescored:
         config,
         Ledger(config.delay, config.designer.every),
         SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
+        played=store.config,
     )
     designs: dict[int, list[Design]] = defaultdict(list)
     for design in read_designs(store):

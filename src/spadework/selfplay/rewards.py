@@ -109,7 +109,13 @@ def raw_reward(evidence: Evidence, settings: RewardSection, averages: SkillAvera
 
 
 def _plateau(evidence: Evidence, settings: RewardSection) -> float:
-    return plateau(evidence.solve_rate, settings.plateau_low, settings.plateau_high, settings.plateau_slope)
+    """Of the solve rate; with ``per_seed`` the mean over seeds of that of each seed's own mean return.
+
+    Half of the seeds solved always and half of them never is then worth 0, not 1.
+    """
+    rates = [min(1.0, max(0.0, value)) for value in evidence.seeds] if settings.per_seed else [evidence.solve_rate]
+    ends = (settings.plateau_low, settings.plateau_high, settings.plateau_slope)
+    return math.fsum(plateau(rate, *ends) for rate in rates) / len(rates)
 
 
 def centre(raws: Sequence[float], skills: Sequence[Hashable]) -> tuple[float, ...]:

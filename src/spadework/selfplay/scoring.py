@@ -5,7 +5,6 @@ Nothing here plays, so the loop and ``spadework rescore`` share it.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +12,16 @@ from dataclasses import dataclass
 from spadework.config import RunConfig
 from spadework.runs.store import Score
 from spadework.selfplay.advantages import group_advantages
+from spadework.selfplay.allocation import Allocation
 from spadework.selfplay.batch import Scored, agent_rows
 from spadework.selfplay.ledger import Held, Ledger
 from spadework.selfplay.records import Evidence
 from spadework.selfplay.rewards import SkillAverages, centre, raw_reward, role_scale
+from spadework.selfplay.seeds import Estimate, estimate
 from spadework.types import CONTROL_ARMS, Design, Group
 
+NOTHING = estimate({})
+"""Of an environment that nothing was played of."""
 HUNG = "ENV205"
 """A call of the program ran into its time limit."""
 
@@ -30,13 +33,21 @@ class CycleScores:
     agent: list[Scored]
     designer: list[Scored]
     scores: list[Score]
+    estimates: dict[str, Estimate]
+    """What was seen of each environment."""
 
 
 class Scoring:
-    """Scores cycles in order. Its state is that of ``ledger`` and ``averages``."""
+    """Scores cycles in order. Its state is that of ``ledger`` and ``averages``.
 
-    def __init__(self, config: RunConfig, ledger: Ledger, averages: SkillAverages) -> None:
+    ``played`` is the config that the episodes were allocated under, where that is another one.
+    """
+
+    def __init__(
+        self, config: RunConfig, ledger: Ledger, averages: SkillAverages, played: RunConfig | None = None
+    ) -> None:
         self.config, self.ledger, self.averages = config, ledger, averages
+        self.allocation = allocation_of(played or config)
 
     def cycle(
         self, cycle: int, designs: Sequence[Design], groups: Sequence[Group], skills: Mapping[str, str]
@@ -51,7 +62,8 @@ class Scoring:
         """
         groups = [group for group in groups if group.arm not in CONTROL_ARMS]
         arms = by_environment(groups)
-        self._observe(cycle, designs, arms)
+        estimates = {name: estimate(own, self.allocation.weights(own)) for name, own in arms.items()}
+        self._observe(cycle, designs, arms, estimates)
         settings = self.config.agent
         agent = agent_rows(
             groups,
@@ -61,23 +73,28 @@ class Scoring:
             mask_malformed=settings.mask_malformed,
         )
         designer, scores = self._pay(cycle, len(agent))
-        for environment_id, own in arms.items():
-            if "unhinted" in own:
-                self.averages.update(skills[environment_id], own["unhinted"].mean_return)
-        return CycleScores(agent, designer, scores)
+        for environment_id, seen in estimates.items():
+            self.averages.update(skills[environment_id], seen.unhinted_return)
+        return CycleScores(agent, designer, scores, estimates)
 
-    def _observe(self, cycle: int, designs: Sequence[Design], arms: Mapping[str, Mapping[str, Group]]) -> None:
+    def _observe(
+        self,
+        cycle: int,
+        designs: Sequence[Design],
+        arms: Mapping[str, Mapping[str, Group]],
+        estimates: Mapping[str, Estimate],
+    ) -> None:
         """Give the ledger this cycle's designs and returns."""
         for design in designs:
             if design.fault is not None:
                 continue
             if design.environment_id is not None:
-                self.ledger.hold(design, _evidence(design, arms.get(design.environment_id, {})))
+                self.ledger.hold(design, _evidence(design, estimates.get(design.environment_id, NOTHING)))
             elif self.config.designer.train_rejected:
                 self.ledger.hold(design, None)
         for environment_id, own in arms.items():
-            mean = own["unhinted"].mean_return if "unhinted" in own else math.nan
-            self.ledger.observe(cycle, environment_id, mean, _hung(own.values()))
+            seen = estimates[environment_id]
+            self.ledger.observe(cycle, environment_id, seen.unhinted_return, _hung(own.values()), seen.seed_returns)
 
     def _pay(self, cycle: int, agent_count: int) -> tuple[list[Scored], list[Score]]:
         """Pay the designs that are due: raw, centred by design cycle and skill, scaled between the roles."""
@@ -118,12 +135,11 @@ def _hung(groups: Iterable[Group]) -> bool:
     return any(e.fault is not None and e.fault.code == HUNG for group in groups for e in group.episodes)
 
 
-def _evidence(design: Design, arms: Mapping[str, Group]) -> Evidence:
-    return Evidence(
-        skill=design.skill,
-        hinted_return=arms["hinted"].mean_return if "hinted" in arms else math.nan,
-        unhinted_return=arms["unhinted"].mean_return if "unhinted" in arms else math.nan,
-        window=(),
-        hung=_hung(arms.values()),
-        repaired=design.repaired,
-    )
+def allocation_of(config: RunConfig) -> Allocation:
+    """How a config's episodes are allocated."""
+    return Allocation(config.play, config.reward, max(config.play.episodes, config.hinted_episodes))
+
+
+def _evidence(design: Design, seen: Estimate) -> Evidence:
+    """Of the design cycle; the window's returns, this cycle's among them, come in by ``Ledger.observe``."""
+    return Evidence(design.skill, seen.regret, seen.unhinted_return, window=(), repaired=design.repaired)

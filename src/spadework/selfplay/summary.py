@@ -3,49 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from spadework.types import Design, Episode, Group
+from spadework.selfplay.scoring import CycleScores
+from spadework.types import CONTROL_ARMS, Design, Episode, Group
 
 LEARNABLE = (0.2, 0.8)
 """Win rates between these make an environment learnable (method section 9)."""
-
-
-class Paid(Protocol):
-    """A scored design."""
-
-    @property
-    def raw(self) -> float:
-        """Its raw reward."""
-        ...
 
 
 def summarise(
     designs: Sequence[Design],
     episodes: Sequence[Episode],
     groups: Sequence[Group],
-    scores: Sequence[Paid],
+    scored: CycleScores,
     anchors: Collection[str],
 ) -> dict[str, float]:
     """All metrics of one cycle that play and design give; a mean over nothing is left out."""
-    unhinted = {g.environment_id: g for g in groups if g.arm == "unhinted"}
     hinted = {g.environment_id: g for g in groups if g.arm == "hinted"}
-    regrets = [hinted[name].mean_return - unhinted[name].mean_return for name in hinted if name in unhinted]
-    rates = [group.win_rate for group in unhinted.values()]
+    seen = scored.estimates
+    played = [episode for episode in episodes if episode.valid and episode.arm not in CONTROL_ARMS]
+    rates = [one.unhinted_win_rate for one in seen.values()]
+    known = [rate for rate in rates if not math.isnan(rate)]
     sampled = sum(s.sampled for e in episodes for s in e.segments) + sum(s.sampled for d in designs for s in d.segments)
     metrics = {
-        "agent/unhinted_return": _mean(e.return_ for g in unhinted.values() for e in g.valid),
+        "agent/unhinted_return": _mean(one.unhinted_return for one in seen.values()),
         "agent/unhinted_win_rate": _mean(rates),
-        "agent/hinted_win_rate": _mean(group.win_rate for group in hinted.values()),
-        "agent/anchor_return": _mean(g.mean_return for name, g in unhinted.items() if name in anchors),
-        "agent/turns": _mean(float(len(e.turns)) for e in episodes if e.valid),
-        "agent/truncated_share": _mean(float(e.ending != "terminated") for e in episodes if e.valid),
-        "designer/regret": _mean(regrets),
-        "designer/raw_reward": _mean(score.raw for score in scores),
+        "agent/hinted_win_rate": _mean(one.hinted_win_rate for one in seen.values()),
+        "agent/anchor_return": _mean(one.unhinted_return for name, one in seen.items() if name in anchors),
+        "agent/turns": _mean(float(len(e.turns)) for e in played),
+        "agent/truncated_share": _mean(float(e.ending != "terminated") for e in played),
+        "agent/malformed_share": _mean(float(turn.malformed) for e in played for turn in e.turns),
+        "designer/regret": _mean(one.regret.mean for one in seen.values()),
+        "designer/regret_low": _mean(one.regret.low for one in seen.values()),
+        "designer/regret_high": _mean(one.regret.high for one in seen.values()),
+        "designer/raw_reward": _mean(score.raw for score in scored.scores),
         "designer/valid_share": _mean(float(d.accepted) for d in designs if d.fault is None),
         "designer/ran_share": _mean(float(d.ran) for d in designs if d.fault is None),
-        "pool/learnable_share": _mean(float(LEARNABLE[0] <= rate <= LEARNABLE[1]) for rate in rates),
+        "pool/learnable_share": _mean(float(LEARNABLE[0] <= rate <= LEARNABLE[1]) for rate in known),
+        "pool/seed_spread": _mean(one.seed_spread for one in seen.values()),
+        **_controls(groups, hinted),
     }
     counts = {
         "designer/attempts": len(designs),
@@ -58,6 +55,17 @@ def summarise(
     }
     kept = {name: value for name, value in metrics.items() if not math.isnan(value)}
     return kept | {name: float(value) for name, value in counts.items()}
+
+
+def _controls(groups: Sequence[Group], hinted: Mapping[str, Group]) -> dict[str, float]:
+    """Win rate of each control arm, and the regret of the hinted arm against it: what the hint adds to that text."""
+    metrics = {}
+    for arm in CONTROL_ARMS:
+        own = [group for group in groups if group.arm == arm]
+        regrets = [hinted[g.environment_id].mean_return - g.mean_return for g in own if g.environment_id in hinted]
+        metrics[f"control/{arm}_win_rate"] = _mean(group.win_rate for group in own)
+        metrics[f"control/{arm}_regret"] = _mean(regrets)
+    return metrics
 
 
 def _mean(values: Iterable[float]) -> float:

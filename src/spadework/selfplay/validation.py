@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spadework.envs.findings import Finding, fatal
-from spadework.envs.players import decode
-from spadework.envs.runtime_check import RuntimeChecks, check_runtime
+from spadework.envs.runtime_check import RuntimeChecks, RuntimeReport, check_runtime
 from spadework.envs.sandbox import Sandbox
 from spadework.envs.static_check import check_source
 from spadework.errors import SandboxError
@@ -23,12 +22,10 @@ class Verdict:
 
     findings: tuple[str, ...]
     """Why it is rejected; empty when it is accepted."""
-    answers: tuple[str, ...] = ()
-    """Answers of the oracle, one a seed: what a hint must not contain."""
-    openings: tuple[str, ...] = ()
-    """First observations of those plays: what a hint may repeat."""
     ran: bool = False
     """Whether it could be constructed, reset and stepped without a fault."""
+    report: RuntimeReport | None = None
+    """What running it showed: the oracle's plays say what a hint must not contain. None of a rejected program."""
 
 
 class Validator:
@@ -52,8 +49,7 @@ class Validator:
         ran = not any(finding.code.startswith(("ENV0", "ENV2")) for finding in rejected)
         if not rejected and self.seen is not None and source in self.seen:
             return Verdict(("COPY same structure and numbers as a known environment",), ran=ran)
-        answers = [decode(play.actions[-1], self.checks.domain) or "" for play in report.oracle]
-        return Verdict(_texts(rejected), tuple(answers), tuple(play.opening for play in report.oracle), ran)
+        return Verdict(_texts(rejected), ran, None if rejected else report)
 
 
 def _texts(findings: tuple[Finding, ...] | list[Finding]) -> tuple[str, ...]:

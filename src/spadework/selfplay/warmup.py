@@ -16,8 +16,10 @@ from spadework import types
 from spadework.config import RunConfig
 from spadework.envs.players import Play
 from spadework.policies.base import Chat, Hyperparameters, Message, Policy, Trainer
+from spadework.rollout import first_observation, told
 from spadework.selfplay.examples import ExampleEnvironment
 from spadework.selfplay.prompts import (
+    Brief,
     agent_opening,
     design_messages,
     hint_messages,
@@ -43,7 +45,10 @@ def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versi
         "memory": config.memory.model_dump(mode="json"),
         "designer": config.designer.model_dump(mode="json"),
         "opening": list(agent_opening(config.play, config.domain)),
-        "examples": [(e.document.text, e.environment.source, e.environment.hint) for e in examples],
+        "examples": [
+            (e.document.text, e.environment.source, e.environment.hint, *([e.task.variant] if e.task else []))
+            for e in examples
+        ],
         "versions": versions,
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
@@ -108,7 +113,8 @@ def _design_rows(
 ) -> list[types.Sequence]:
     """Document -> program, and program -> hint: one conversation for a small designer, two for a large one."""
     environment = example.environment
-    messages, _ = design_messages(config.designer, config.domain, example.document, environment.skill, shown)
+    brief = Brief(environment.skill, example.document, example.task)
+    messages, _ = design_messages(config.designer, config.domain, brief, shown)
     head, body = split_program(environment.source)
     chat = policy.chat(messages, prefill=head)
     chat.say(body)
@@ -122,11 +128,12 @@ def _design_rows(
 
 
 def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat:
-    first = f"{play.opening}\n\nHINT: {hint}" if hint else play.opening
-    chat = policy.chat([*agent_opening(config.play, config.domain), Message(role="user", content=first)])
+    first = Message(role="user", content=first_observation(play.opening, hint))
+    chat = policy.chat([*agent_opening(config.play, config.domain), first], tools=play.tools)
     for number, action in enumerate(play.actions):
         if number:
-            chat.observe(Message(role="user", content=play.steps[number - 1].observation))
+            for message in told(play.steps[number - 1].observation, play.actions[number - 1], config.domain):
+                chat.observe(message)
         chat.say(action)
     return chat
 

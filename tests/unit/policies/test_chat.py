@@ -159,3 +159,61 @@ def test_a_tokenizer_without_a_chat_template_is_refused() -> None:
     tokenizer.chat_template = None
     with pytest.raises(ConfigError, match="chat template"):
         HFTemplate(tokenizer)
+
+
+# The parts of Qwen3's template that matter to tools: they are listed in the system message, results are the user's.
+TOOLS = (
+    "{% set last = namespace(user=0) %}"
+    "{% for m in messages %}{% if m.role == 'user' %}{% set last.user = loop.index0 %}{% endif %}{% endfor %}"
+    "{% if tools %}<|im_start|>system\n{{ messages[0].content if messages[0].role == 'system' }}"
+    "{% for tool in tools %}{{ tool | tojson }}{% endfor %}<|im_end|>\n{% endif %}"
+    "{% for m in messages %}{% if m.role == 'tool' %}"
+    "{% if messages[loop.index0 - 1].role != 'tool' %}<|im_start|>user{% endif %}{{ '\n' }}<tool_response>\n{{ m.content }}{{ '\n' }}</tool_response>"
+    "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}<|im_end|>\n{% endif %}"
+    "{% elif m.role != 'system' or not tools %}{% set content = m.content %}"
+    "{% if m.role == 'assistant' and '</think>' in content and loop.index0 < last.user %}"
+    "{% set content = content.split('</think>')[-1].lstrip('\\n') %}{% endif %}"
+    "<|im_start|>{{ m.role }}\n{{ content }}<|im_end|>\n{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+STRICT = (
+    "{% for m in messages %}{% if m.role not in ('user', 'assistant') or (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('roles must alternate') }}{% endif %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+CALL = '<think>\nhm\n</think>\n\n<tool_call>{"name": "lookup"}</tool_call><|im_end|>'
+LOOKUP = [{"type": "function", "function": {"name": "lookup", "description": "", "parameters": {"type": "object"}}}]
+
+
+async def serve(template: str) -> tuple[TokenChat, Says]:
+    """Two tool turns, the second with a next instruction behind it, and a third."""
+    chat, sampler, _ = open_chat(CALL, CALL, CALL, "<answer>done</answer><|im_end|>", template=template, tools=LOOKUP)
+    await chat.reply(PARAMS, (0,))
+    for number in (1, 2, 3):
+        chat.observe({"role": "tool", "content": f"r{number}"})
+        if number == 2:
+            chat.observe({"role": "user", "content": "Next."})
+        await chat.reply(PARAMS, (number,))
+    return chat, sampler
+
+
+async def test_several_tool_turns_grow_one_segment_until_the_user_speaks() -> None:
+    chat, sampler = await serve(TOOLS)
+    assert sampler.rows[1].endswith(
+        "<|im_end|>\n<|im_start|>user\n<tool_response>\nr1\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
+    )
+    assert sampler.rows[2].endswith(
+        "r2\n</tool_response><|im_end|>\n<|im_start|>user\nNext.<|im_end|>\n<|im_start|>assistant\n"
+    )
+    assert [row.count("lookup") for row in sampler.rows] == [1, 2, 3, 4], "the tool, and each call once"
+    assert [row.count("<think>") for row in sampler.rows] == [0, 1, 0, 1], "thinking ends with the user's turn"
+    assert len(chat.segments) == 2
+    assert [sum(map(int, segment.loss_mask)) > 0 for segment in chat.segments] == [True, True]
+
+
+async def test_a_template_without_tools_has_them_told_by_others() -> None:
+    chat, sampler = await serve(STRICT)
+    assert sampler.rows[0].startswith("<|im_start|>user\nOne.\n\nTools:\n{")
+    assert sampler.rows[1].endswith("<|im_end|>\n<|im_start|>user\nr1<|im_end|>\n<|im_start|>assistant\n")
+    assert sampler.rows[2].endswith("<|im_start|>user\nr2\nNext.<|im_end|>\n<|im_start|>assistant\n")
+    assert len(chat.segments) == 1

@@ -29,3 +29,15 @@ async def test_the_end_of_input_is_a_fault():
 
     with pytest.raises(PolicyError):
         await HumanPolicy(ask).chat([Message(role="user", content="x")]).reply(SamplingParams(5), (0,))
+
+
+async def test_tools_results_and_the_next_instruction_are_all_shown() -> None:
+    shown = []
+    chat = HumanPolicy(lambda text: shown.append(text) or "x").chat(
+        [{"role": "user", "content": "Do it."}], tools=[{"function": {"name": "act"}}]
+    )
+    await chat.reply(SamplingParams(9), (0,))
+    chat.observe({"role": "tool", "content": "done"})
+    chat.observe({"role": "user", "content": "Next."})
+    await chat.reply(SamplingParams(9), (1,))
+    assert shown == ['{"name": "act"}\nDo it.', "done\nNext."]

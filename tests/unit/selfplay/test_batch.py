@@ -1,12 +1,13 @@
 """Which rows train, and that a batch's weights are what the module says."""
 
+import dataclasses
 import math
 
 import pytest
 
 from spadework.selfplay.advantages import group_advantages
 from spadework.selfplay.batch import Scored, agent_rows, build_batch
-from spadework.types import Episode, Fault, Group, Segment
+from spadework.types import Episode, Fault, Group, Segment, Turn
 
 
 def segment(sampled, prompt=2):
@@ -78,3 +79,23 @@ def test_an_episode_of_several_segments_gives_a_row_each():
     rows = build_batch([Scored((segment(2), segment(0), segment(4)), 1.0, "agent", "g", "a")])
     assert [sum(row.loss_mask) for row in rows] == [2, 4]
     assert rows[0].advantages[-1] == pytest.approx(1 / 6)
+
+
+def test_malformed_turns_can_be_masked_wherever_the_history_forked():
+    first = Segment((1, 2, 3, 4, 5), (False, True, True, False, True), (0.0, -1.0, -1.0, 0.0, -2.0), 0)
+    second = Segment((1, 6), (False, True), (0.0, -3.0), 0)
+    turns = [Turn("", "", "", 0.0, malformed) for malformed in (True, False, True)]
+    played = [dataclasses.replace(episode(i, float(i)), turns=tuple(turns), segments=(first, second)) for i in (0, 1)]
+
+    def masks(mask_malformed):
+        rows = agent_rows(
+            [group(*played)], group_advantages, train_hinted=False, mask_truncated=False, mask_malformed=mask_malformed
+        )
+        assert [row.source_id for row in rows] == ["e0", "e1"]
+        return [(segment.loss_mask, segment.logprobs) for segment in rows[0].segments]
+
+    assert masks(False) == [(first.loss_mask, first.logprobs), (second.loss_mask, second.logprobs)]
+    assert masks(True) == [
+        ((False, False, False, False, True), (0.0, 0.0, 0.0, 0.0, -2.0)),
+        ((False, False), (0.0, 0.0)),
+    ]

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 
+from spadework.intervals import Interval
 from spadework.selfplay.ledger import Ledger
 from spadework.selfplay.records import Evidence
 from spadework.types import Design, Fault, Segment
@@ -29,7 +30,7 @@ def design(name, cycle, environment="env"):
 
 
 def evidence():
-    return Evidence("Optimization", 0.5, 0.25, ())
+    return Evidence("Optimization", Interval(0.25, 0.1, 0.4, 0.5, 8), 0.25, ())
 
 
 def test_designs_wait_for_their_delay_and_see_only_their_window():
@@ -74,9 +75,10 @@ def test_state_survives_json_to_the_last_digit():
     ledger = Ledger(delay=2, window=2)
     ledger.hold(design("a", 0), evidence())
     ledger.hold(dataclasses.replace(design("b", 0), fault=Fault("endpoint", "X", "y")), None)
-    ledger.observe(0, "env", 0.1 + 0.2, hung=False)
+    ledger.observe(0, "env", 0.1 + 0.2, hung=False, seeds=(0.1, 0.5))
     other = Ledger(delay=2, window=2)
     other.load_state_dict(json.loads(json.dumps(ledger.state_dict())))
     held = ledger.due(2)
     assert other.due(2) == held
     assert held[0].evidence.window == (0.1 + 0.2,)
+    assert held[0].evidence.seeds == (0.1, 0.5)

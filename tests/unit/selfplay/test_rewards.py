@@ -5,6 +5,7 @@ import math
 import pytest
 
 from spadework.config import RewardSection
+from spadework.intervals import Interval
 from spadework.selfplay.records import Evidence
 from spadework.selfplay.rewards import SkillAverages, centre, plateau, progress, raw_reward, role_scale
 
@@ -12,7 +13,7 @@ AVERAGES = SkillAverages(0.98, 0.85)
 
 
 def evidence(hinted=0.75, unhinted=0.5, window=(0.5,), **more):
-    return Evidence("Optimization", hinted, unhinted, window, **more)
+    return Evidence("Optimization", Interval(hinted - unhinted), unhinted, window, **more)
 
 
 def raw(kind, given, averages=AVERAGES, **settings):
@@ -30,6 +31,15 @@ def test_plateau(rate, expected):
 def test_the_band_of_the_later_4b_run():
     assert plateau(0.3, 0.2, 0.4) == 1.0
     assert plateau(0.5, 0.2, 0.4) == pytest.approx(0.6)
+
+
+def test_the_plateau_of_each_seed():
+    # always on half of the seeds and never on the others: the mean of 0 and 0, not the plateau of 0.5
+    halves = evidence(window=(0.5,), seeds=(1.0, 0.0))
+    assert raw("plateau", halves, per_seed=True) == 0.0
+    assert raw("plateau", halves) == 1.0
+    assert raw("plateau", evidence(window=(0.4,), seeds=(0.5, 0.275, -1.0)), per_seed=True) == pytest.approx(0.5)
+    assert raw("blend", evidence(0.8, 0.5, seeds=(0.5, 0.0)), per_seed=True) == pytest.approx(0.6 * 0.5 + 0.4)
 
 
 def test_regret_is_floored_at_zero():

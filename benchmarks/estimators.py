@@ -1,0 +1,318 @@
+"""How well the designer's reward is known after so many episodes: a simulation where every win probability is known.
+
+Environments are drawn from a mixture (hopeless, trivial, in between). A seed's difficulty is shared by both arms, which
+gives their returns a correlation. Each reward is computed as in a run: the return over a window of cycles, regret in the
+first. Compared are both arms on seeds of their own (unpaired), on the same seeds (paired), and adaptive allocation.
+
+    python benchmarks/estimators.py [--quick] [--json] [--plot FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spadework.config import PlaySection, RewardSection
+from spadework.intervals import Interval, t_interval
+from spadework.selfplay.allocation import Allocation
+from spadework.selfplay.records import Evidence
+from spadework.selfplay.rewards import SkillAverages, raw_reward
+from spadework.selfplay.seeds import estimate, seed_means
+from spadework.types import Episode, Group
+
+WINDOW = 4
+FULL = 16
+ADAPTIVE = PlaySection(allocation="adaptive", episodes=14)
+TYPES = ("regret", "blend", "plateau", "learning_potential", "micro_lp", "variance")
+OUTCOMES = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
+"""(hinted, unhinted) return on a seed, by its code: hinted + 2 unhinted."""
+BLEND = RewardSection()
+
+Array = Any
+
+
+class World:
+    """Environments of known win probabilities; ``tau`` is how far the seeds of one differ (standard deviations of logit)."""
+
+    def __init__(self, count: int, tau: float, seed: int) -> None:
+        self.rng, self.tau = np.random.default_rng(seed), tau
+        wide = math.sqrt(1 + tau**2 / 2.9)
+        kind = self.rng.choice(3, count, p=[0.38, 0.32, 0.3])
+        ease = np.array([-4.5, 4.5, 0.0])[kind] + 1.2 * self.rng.normal(size=count)
+        self.unhinted = ease * wide
+        self.hinted = self.unhinted + self.rng.normal(0.8, 0.8, count) * wide
+        nodes, weights = np.polynomial.hermite_e.hermegauss(201)
+        weights = weights / weights.sum()
+        u, h = (_sigmoid(level[:, None] + tau * nodes) for level in (self.unhinted, self.hinted))
+        self.w, hinted = u @ weights, h @ weights
+        self.regret = hinted - self.w
+        covariance = (u * h) @ weights - self.w * hinted
+        spread = np.sqrt(self.w * (1 - self.w) * hinted * (1 - hinted))
+        self.learnable = (self.w >= 0.2) & (self.w <= 0.8)
+        self.correlation = float((covariance / spread)[self.learnable].mean())
+
+    def play(self, n: int, *, paired: bool = True) -> Array:
+        """Codes of ``OUTCOMES`` of ``n`` seeds an environment; unpaired arms have seeds of their own."""
+        ease = self.rng.normal(size=(2, len(self.w), n))
+        hinted = self.rng.random(ease.shape[1:]) < _sigmoid(self.hinted[:, None] + self.tau * ease[0])
+        unhinted = self.rng.random(ease.shape[1:]) < _sigmoid(self.unhinted[:, None] + self.tau * ease[int(not paired)])
+        return hinted + 2 * unhinted
+
+    def truth(self, settings: RewardSection) -> Array:
+        """Raw reward of each environment, known exactly."""
+        return rewards(settings, np.tile(self.w, (WINDOW, 1)), self.regret)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one way to allocate gave: mean unhinted return a cycle (WINDOW, environments), regret, episodes."""
+
+    window: Array
+    regret: Array
+    episodes: Array
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def rewards(settings: RewardSection, window: Array, regret: Array) -> Array:
+    """Raw rewards by the package's own formulas; learning potential is against an average of 0.5."""
+    averages = SkillAverages(0.98, 0.85)
+    averages.update("skill", 0.5)
+    rows = zip(window.T.tolist(), regret.tolist(), strict=True)
+    return np.array([raw_reward(Evidence("skill", Interval(r), w[0], tuple(w)), settings, averages) for w, r in rows])
+
+
+def fixed(first: Array, later: list[Array], n: int) -> Seen:
+    """``n`` episodes of each arm in the first cycle, and unhinted ones after it."""
+    window = np.stack([(codes[:, :n] >= 2).mean(1) for codes in (first, *later)])
+    regret = (first[:, :n] % 2).mean(1) - window[0]
+    return Seen(window, regret, np.full(len(regret), n * (WINDOW + 1)))
+
+
+def adaptive(first: Array, later: list[Array], *, corrected: bool = True) -> Seen:
+    """Adaptive allocation by the package's own rule, on the same plays."""
+    both, one = _stage(True, corrected), _stage(False, corrected)
+    start = [both(row) for row in first.tolist()]
+    rest = [[one(row) for row in codes.tolist()] for codes in later]
+    window = np.array([[w for w, _, _ in start], *[[w for w, _, _ in cycle] for cycle in rest]])
+    episodes = np.array([2 * n for *_, n in start]) + np.array([[n for *_, n in cycle] for cycle in rest]).sum(0)
+    return Seen(window, np.array([r for _, r, _ in start]), episodes)
+
+
+def _stage(paired: bool, corrected: bool) -> Callable[[list[int]], tuple[float, float, int]]:
+    """Play one environment of given outcomes until the rule stops it: (mean return, regret, seeds)."""
+    rule = Allocation(ADAPTIVE, BLEND, ADAPTIVE.episodes)
+
+    known: dict[tuple[int, ...], tuple[float, float, int]] = {}
+
+    @cache
+    def decided(codes: tuple[int, ...]) -> bool:
+        return rule.decided([OUTCOMES[code] for code in codes], paired)
+
+    def read(codes: tuple[int, ...]) -> tuple[float, float, int]:
+        """The estimate depends on the order only by the draw of other orders: one is read for all."""
+        key = tuple(sorted(codes))
+        if key not in known:
+            arms = _arms(codes, paired)
+            seen = estimate(arms, rule.weights(arms) if corrected else None)
+            known[key] = seen.unhinted_return, seen.regret.mean, len(codes)
+        return known[key]
+
+    def play(row: list[int]) -> tuple[float, float, int]:
+        for indices in rule.rounds():
+            codes = tuple(code if paired else code & 2 for code in row[: indices.stop])
+            if decided(tuple(sorted(codes))):
+                break
+        return read(codes)
+
+    return play
+
+
+def _arms(codes: tuple[int, ...], paired: bool) -> dict[str, Group]:
+    """The groups that these outcomes are of."""
+    arms = {}
+    for place, arm in enumerate(("hinted", "unhinted")):
+        if arm == "unhinted" or paired:
+            returns = [OUTCOMES[code][place] for code in codes]
+            episodes = (Episode("", 0, "e", arm, i, i, (), (), "terminated", r, "") for i, r in enumerate(returns))  # type: ignore[arg-type]
+            arms[arm] = Group("e", arm, tuple(episodes))  # type: ignore[arg-type]
+    return arms
+
+
+def rmse(found: Array, truth: Array) -> float:
+    return float(np.sqrt(np.mean((found - truth) ** 2)))
+
+
+def worst_bias(found: Array, truth: Array, by: Array) -> float:
+    """The largest mean error of any fifth of the environments, sorted by ``by``."""
+    errors = (found - truth)[np.argsort(by)]
+    return max(abs(float(part.mean())) for part in np.array_split(errors, 5))
+
+
+Figure = dict[str, Any]
+
+
+def figure(name: str, value: float, unit: str = "", bar: str = "", ok: bool = True) -> Figure:
+    return {"name": name, "value": round(value, 4), "unit": unit, "bar": bar, "ok": ok}
+
+
+def compare(
+    count: int, tau: float, seed: int, *, barred: bool
+) -> tuple[list[Figure], dict[str, list[tuple[float, float]]]]:
+    """All figures at one strength of the seeds' share; and (episodes, error) points to draw."""
+    world = World(count, tau, seed)
+    apart, first = world.play(FULL, paired=False), world.play(FULL)
+    later = [world.play(FULL) for _ in range(WINDOW - 1)]
+    unpaired, paired = fixed(apart, later, FULL), fixed(first, later, FULL)
+    wise, naive = adaptive(first, later), adaptive(first, later, corrected=False)
+    truth = world.truth(BLEND)
+    error = {
+        name: rmse(rewards(BLEND, seen.window, seen.regret), truth)
+        for name, seen in {"unpaired": unpaired, "paired": paired, "adaptive": wise}.items()
+    }
+    at = f"correlation {world.correlation:.2f}"
+    share = float(wise.episodes.mean() / unpaired.episodes.mean())
+    ratio = error["adaptive"] / error["unpaired"]
+    figures = [
+        figure(f"regret, unpaired 16 + 16, {at}", rmse(unpaired.regret, world.regret), "RMSE"),
+        figure(f"regret, paired 16 + 16, {at}", rmse(paired.regret, world.regret), "RMSE"),
+        *(figure(f"blend, {name}, {at}", value, "RMSE") for name, value in error.items()),
+        figure(f"episodes of adaptive to unpaired 16 + 16, {at}", share, "share", "<= 0.60", share <= 0.6),
+        figure(
+            f"blend error of adaptive to unpaired 16 + 16, {at}",
+            ratio,
+            "ratio",
+            "<= 1" if barred else "",
+            ratio <= 1 or not barred,
+        ),
+    ]
+    for name, seen, limit in (("adaptive", wise, 0.01), ("adaptive without weights", naive, math.inf)):
+        for what, found, true in (("return", seen.window.mean(0), world.w), ("regret", seen.regret, world.regret)):
+            value = worst_bias(found, true, world.w)
+            figures.append(
+                figure(
+                    f"{what}, {name}, {at}",
+                    value,
+                    "worst bias of a fifth",
+                    "< 0.01" if limit < 1 else "",
+                    value < limit,
+                )
+            )
+    if barred:
+        figures += [*by_type(world, unpaired, paired, wise), coverage(world, first)]
+    points = {
+        "unpaired": [_point(fixed(apart, later, n), truth) for n in range(6, FULL + 1, 2)],
+        "paired": [_point(fixed(first, later, n), truth) for n in range(6, FULL + 1, 2)],
+        "adaptive": [_point(wise, truth)],
+    }
+    return figures, points
+
+
+def _point(seen: Seen, truth: Array) -> tuple[float, float]:
+    return float(seen.episodes.mean()), rmse(rewards(BLEND, seen.window, seen.regret), truth)
+
+
+def by_type(world: World, unpaired: Seen, paired: Seen, wise: Seen) -> list[Figure]:
+    """Bias and error of every reward."""
+    figures = []
+    for kind in TYPES:
+        settings = RewardSection(type=kind)  # type: ignore[arg-type]
+        truth = world.truth(settings)
+        for name, seen in (("unpaired", unpaired), ("paired", paired), ("adaptive", wise)):
+            found = rewards(settings, seen.window, seen.regret)
+            figures.append(figure(f"{kind}, {name}", float((found - truth).mean()), "bias"))
+            figures.append(figure(f"{kind}, {name}", rmse(found, truth), "RMSE"))
+    return figures
+
+
+def coverage(world: World, codes: Array) -> Figure:
+    """How often the 95 % interval of regret holds the truth, among learnable environments."""
+    hits = []
+    for row, true in zip(codes[world.learnable].tolist(), world.regret[world.learnable], strict=True):
+        found = t_interval([OUTCOMES[code][0] - OUTCOMES[code][1] for code in row])
+        hits.append(found.low - 1e-9 <= true <= found.high + 1e-9)
+    value = float(np.mean(hits))
+    return figure("95 % interval of regret holds it, learnable environments", value, "share", ">= 0.90", value >= 0.9)
+
+
+def seeds_apart(count: int, seed: int) -> list[Figure]:
+    """Four seeds played four times each: an environment solved on half of its seeds, and one that is always a coin."""
+    rng = np.random.default_rng(seed)
+    plain, per_seed = RewardSection(type="plateau"), RewardSection(type="plateau", per_seed=True)
+    figures = []
+    for name, rates in (
+        ("half of the seeds always solved", (1.0, 0.0)),
+        ("every seed solved half of the time", (0.5, 0.5)),
+    ):
+        values: dict[str, list[float]] = {"plateau": [], "plateau per seed": []}
+        for _ in range(count):
+            p = np.repeat(rates, 2)
+            returns = (rng.random((4, 4)) < p[:, None]).astype(float)
+            episodes = tuple(
+                Episode("", 0, "e", "unhinted", 4 * s + i, s, (), (), "terminated", float(returns[s, i]), "")
+                for s in range(4)
+                for i in range(4)
+            )
+            means = tuple(seed_means(Group("e", "unhinted", episodes)).values())
+            evidence = Evidence("skill", Interval(0.0), float(returns.mean()), (float(returns.mean()),), means)
+            for kind, settings in (("plateau", plain), ("plateau per seed", per_seed)):
+                values[kind].append(float(raw_reward(evidence, settings, SkillAverages(0.98, 0.85)) or 0.0))
+        figures += [figure(f"{kind}, {name}", float(np.mean(own)), "mean reward") for kind, own in values.items()]
+    return figures
+
+
+def plot(points: dict[str, list[tuple[float, float]]], target: Path) -> None:
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(6, 4), layout="constrained")
+    axis = canvas.subplots()
+    for (name, own), colour in zip(points.items(), ("#d1683c", "#1f6f8b", "#333333"), strict=True):
+        axis.plot(
+            *zip(*own, strict=True),
+            "o-" if len(own) > 1 else "*",
+            ms=5 if len(own) > 1 else 14,
+            color=colour,
+            label=name,
+        )
+    axis.set_xlabel(f"episodes an environment, window of {WINDOW} cycles")
+    axis.set_ylabel("RMSE of the designer's reward (blend)")
+    axis.legend(frameon=False)
+    axis.spines[["top", "right"]].set_visible(False)
+    canvas.savefig(target, dpi=130)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer environments: under 50 s on two cores")
+    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw error against episodes")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    count = 3_000 if args.quick else 20_000
+    figures, points = compare(count, 6.0, args.seed, barred=True)
+    figures += compare(count, 2.0, args.seed, barred=False)[0]
+    figures += seeds_apart(500, args.seed)
+    for one in figures:
+        print(
+            json.dumps(one)
+            if args.json
+            else f"{one['value']:8.4f}  {one['unit']:22s} {one['name']}"
+            + (f"   bar {one['bar']}: {'yes' if one['ok'] else 'NO'}" if one["bar"] else "")
+        )
+    if args.plot:
+        plot(points, args.plot)
+    return int(not all(one["ok"] for one in figures))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,95 @@
+"""Adaptive allocation: when it looks and stops, and that stopping early biases nothing."""
+
+import itertools
+import math
+
+import pytest
+
+from spadework.config import PlaySection, RewardSection, RunConfig
+from spadework.selfplay.allocation import Allocation
+from spadework.selfplay.seeds import estimate
+from spadework.types import Episode, Group
+
+
+def allocation(full=16, **play):
+    given = {"allocation": "adaptive", "episodes": full, "start_episodes": 4, "batch_episodes": 4, **play}
+    return Allocation(PlaySection(**given), RewardSection(), full)
+
+
+def group(arm, returns):
+    episodes = (Episode(f"{i}", 0, "e", arm, i, i, (), (), "terminated", r, "") for i, r in enumerate(returns))
+    return Group("e", arm, tuple(episodes))
+
+
+def test_rounds():
+    assert allocation(14, start_episodes=6).rounds() == [range(6), range(6, 10), range(10, 14)]
+    assert allocation(10, start_episodes=4).rounds() == [range(4), range(4, 8), range(8, 10)]
+    assert Allocation(PlaySection(), RewardSection(), 16).rounds() == [range(16)]
+    assert allocation(3).rounds() == [range(3)]
+
+
+def test_one_arm_stops_without_variety():
+    rule = allocation()
+    nan = math.nan
+    assert rule.decided([(nan, 0.5)] * 4, paired=False)
+    assert not rule.decided([(nan, 0.5), (nan, 1.0)], paired=False)
+    assert not rule.decided([(nan, nan)] * 4, paired=False)
+
+
+def test_both_arms_stop_when_the_reward_is_known():
+    # nothing solved: w in 0.5/(n+1) +- its error, regret 0 +- 1/(n+1); at n = 6 regret still may earn 0.4 * 0.95
+    hopeless = [(0.0, 0.0)]
+    assert not allocation().decided(hopeless * 6, paired=True)
+    assert allocation().decided(hopeless * 10, paired=True)
+    # regret 1 earns full marks whatever happens, but the plateau of a return near 0 does not matter either
+    assert allocation().decided([(1.0, 0.0)] * 10, paired=True)
+    # half solved, no regret: anything may be
+    assert not allocation().decided([(1.0, 1.0), (0.0, 0.0)] * 4, paired=True)
+
+
+def test_undecided_environments_go_on():
+    arms = {"a": {"unhinted": group("unhinted", [0.0] * 4)}, "b": {"unhinted": group("unhinted", [0.0, 1.0])}}
+    assert allocation().undecided(arms) == {"b"}
+
+
+def test_what_was_not_stopped_counts_alike():
+    fixed = Allocation(PlaySection(), RewardSection(), 16)
+    arms = {"unhinted": group("unhinted", [0.0, 1.0] * 8)}
+    assert fixed.weights(arms) is None
+    assert allocation().weights({"unhinted": group("unhinted", [0.0, 1.0, 0.0, 0.0])}) is None
+
+
+def test_weights_by_hand():
+    # two looked at first, four in all, one win: of the orders that go on at the look, the win stands among the first
+    # two in all, so it weighs 1/2 and each of the others 1/6
+    rule = allocation(4, start_episodes=2, batch_episodes=2)
+    weights = rule.weights({"unhinted": group("unhinted", [1.0, 0.0, 0.0, 0.0])})
+    assert weights[0] == pytest.approx(0.5)
+    assert [weights[i] for i in (1, 2, 3)] == pytest.approx([1 / 6] * 3, abs=0.06)
+    assert sum(weights.values()) == pytest.approx(1.0)
+
+
+def test_estimates_are_unbiased_over_all_outcomes():
+    # every outcome of four plays, weighed by its probability at a win rate of 0.2
+    rule, rate = allocation(4, start_episodes=2, batch_episodes=2), 0.2
+    found = naive = 0.0
+    for outcome in itertools.product((0.0, 1.0), repeat=4):
+        seen = outcome[:2] if rule.decided([(math.nan, r) for r in outcome[:2]], paired=False) else outcome
+        arms = {"unhinted": group("unhinted", seen)}
+        chance = math.prod(rate if r else 1 - rate for r in outcome)
+        found += chance * estimate(arms, rule.weights(arms)).unhinted_return
+        naive += chance * sum(seen) / len(seen)
+    assert found == pytest.approx(rate, abs=2e-3)
+    assert abs(naive - rate) > 0.01
+
+
+def test_the_config_refuses_what_does_not_fit():
+    for play in (
+        {"allocation": "adaptive", "hinted_episodes": 8},
+        {"plays_per_seed": 3},
+        {"plays_per_seed": 4, "allocation": "adaptive", "start_episodes": 6},
+    ):
+        with pytest.raises(ValueError, match=r"play\."):
+            RunConfig.model_validate({"play": play})
+    with pytest.raises(ValueError, match="plays_per_seed above 1"):
+        RunConfig.model_validate({"reward": {"per_seed": True}})
