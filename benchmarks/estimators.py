@@ -1,7 +1,7 @@
 """How well the designer's reward is known after so many episodes: a simulation where every win probability is known.
 
 Environments are drawn from a mixture (hopeless, trivial, in between). A seed's difficulty is shared by both arms, which
-gives their returns a correlation. Each reward is computed as in a run: the return over a window of cycles, regret in the
+gives their returns a correlation. Rewards are computed as in a run: the return over a window of cycles, regret in the
 first. Compared are both arms on seeds of their own (unpaired), on the same seeds (paired), and adaptive allocation.
 
     python benchmarks/estimators.py [--quick] [--json] [--plot FILE]
@@ -40,7 +40,7 @@ Array = Any
 
 
 class World:
-    """Environments of known win probabilities; ``tau`` is how far the seeds of one differ (standard deviations of logit)."""
+    """Environments of known win probabilities; ``tau`` is the standard deviation of the logit between seeds of one."""
 
     def __init__(self, count: int, tau: float, seed: int) -> None:
         self.rng, self.tau = np.random.default_rng(seed), tau

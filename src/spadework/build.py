@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from spadework.analysis.diversity import text_diversity
 from spadework.config import RunConfig
 from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.players import Play, oracle
@@ -21,6 +22,7 @@ from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
 from spadework.runs.metrics import JsonlSink, Sink, TensorBoardSink
+from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.corpus import Corpus
 from spadework.selfplay.designer import Designer, DesignTools
 from spadework.selfplay.examples import ExampleEnvironment, load_examples
@@ -167,6 +169,7 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None) -> 
         ledger=Ledger(config.delay, config.designer.every),
         averages=SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
         seen=seen,
+        alarm=CollapseAlarm(config.designer, text_diversity),
         fillers=fillers,
         fixed=FixedPool(source, drawn, pool.replacement, config.run.seed) if source else None,
     )

@@ -127,6 +127,12 @@ class DesignerSection(Section):
     top_k: int = Field(0, ge=0)
     grammar: bool = False
     """Bind a skeleton design to a grammar of small programs (needs llguidance)."""
+    recent: int = Field(96, ge=8)
+    """Designs that the collapse alarm looks at."""
+    max_structure_share: float = Field(1 / 3, gt=0, le=1)
+    """Share of them with one structure above which it goes off."""
+    min_vendi: float = Field(0.1, ge=0, le=1)
+    """Their Vendi score over n (TF-IDF) below which it does."""
     train: bool = True
     """Whether designs become training rows."""
     train_rejected: bool = False
@@ -196,6 +202,8 @@ class PoolSection(Section):
     """
     per_cycle: int = Field(24, ge=1)
     """Environments drawn at a cycle; E of the paper."""
+    retire: bool = False
+    """Whether mastered and hopeless environments leave their slots at once, until the next design fills these."""
     replacement: bool = False
     """Whether a cycle's draw forgets what earlier ones took; else all of the pool is played before any comes again."""
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "pool": "import pools of environments and show what they hold",
     "design": "write a pool of environments offline, with the designer's stage alone",
     "play": "play environments in both arms, with a model or yourself",
+    "rank": "rank environments or prompts by what a hint adds for a model; trains nothing",
     "runs": "list run directories, or show what is in one",
     "replay": "re-execute episodes of a run and compare them byte for byte",
     "rescore": "recompute rewards and advantages of a run and show what moved",

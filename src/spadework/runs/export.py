@@ -55,6 +55,13 @@ def write_jsonl(out: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     return count
 
 
+def write_parquet(out: Path, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Write rows of the same keys as one Parquet file. Returns how many."""
+    table = pa.Table.from_pylist([dict(row) for row in rows])
+    _into_place(out, lambda target: pq.write_table(table, target, compression="zstd"))
+    return len(rows)
+
+
 def _into_place(out: Path, write: Callable[[Path], None]) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, write)

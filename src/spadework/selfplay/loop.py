@@ -23,6 +23,7 @@ from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
 from spadework.selfplay.batch import build_batch
+from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.controls import control_plays
 from spadework.selfplay.designer import Designer, SlotResult, refuse_twin
 from spadework.selfplay.fixed_pool import FixedPool
@@ -37,6 +38,9 @@ from spadework.selfplay.seeds import Estimate
 from spadework.selfplay.summary import summarise
 from spadework.types import Design, Environment, Episode, Group, derive_seed
 
+MASTERED, HOPELESS = 0.95, 0.05
+"""Win rates at which an environment is retired by choice (``pool.retire``)."""
+
 
 class Observer(Protocol):
     """Who watches a run: the terminal view, or nobody."""
@@ -47,6 +51,10 @@ class Observer(Protocol):
 
     def advance(self, tokens: int) -> None:
         """One piece is done; ``tokens`` were sampled for it."""
+        ...
+
+    def note(self, text: str) -> None:
+        """A line that stays."""
         ...
 
     def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None:
@@ -66,6 +74,7 @@ class Stages:
     ledger: Ledger
     averages: SkillAverages
     seen: SeenPrograms
+    alarm: CollapseAlarm
     fillers: Sequence[Environment] = ()
     """Bundled environments for slots that no design has filled yet."""
     fixed: FixedPool | None = None
@@ -73,7 +82,7 @@ class Stages:
 
     def state_dict(self) -> dict[str, Any]:
         """All that must outlive a restart."""
-        names = ("pool", "memory", "ledger", "averages", "seen", "fixed")
+        names = ("pool", "memory", "ledger", "averages", "seen", "alarm", "fixed")
         return {name: stage.state_dict() for name in names if (stage := getattr(self, name)) is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -142,6 +151,7 @@ class SelfPlay:
             **self.stages.ledger.metrics(),
         }
         self.stages.pool.mark_played()
+        metrics |= self._retire(scored.estimates) | self._watch(cycle, designs)
         record = CycleRecord(
             cycle=cycle,
             environments=environments,
@@ -275,6 +285,27 @@ class SelfPlay:
                     regret=self.stages.memory.regret_of(environment_id) if math.isnan(regret) else regret,
                 )
             )
+
+    def _retire(self, estimates: Mapping[str, Estimate]) -> dict[str, float]:
+        """Take what is mastered, or hopeless even with the hint, out of its slot."""
+        if not self.config.pool.retire:
+            return {}
+        regret_of = self.stages.memory.regret_of
+        mastered = {name for name, seen in estimates.items() if seen.unhinted_win_rate >= MASTERED}
+        hopeless = {
+            name
+            for name, seen in estimates.items()
+            if seen.unhinted_win_rate <= HOPELESS and regret_of(name) <= HOPELESS
+        }
+        self.stages.pool.retire(mastered | hopeless)
+        return {"pool/mastered": float(len(mastered)), "pool/hopeless": float(len(hopeless))}
+
+    def _watch(self, cycle: int, designs: Sequence[Design]) -> dict[str, float]:
+        """Measure the diversity of recent designs, and say when it is lost."""
+        metrics, lines = self.stages.alarm.look(designs)
+        for line in lines:
+            self.observer.note(f"cycle {cycle + 1}: {line}")
+        return metrics
 
     def _commit(self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore) -> None:
         run = self.config.run

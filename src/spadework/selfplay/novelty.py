@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Iterable
 
 
-def fingerprint(source: str) -> str:
-    """A hash of a program that renaming, re-wording, comments and layout leave unchanged; numbers count.
+def fingerprint(source: str, *, numbers: bool = True) -> str:
+    """A hash of a program that renaming, re-wording, comments and layout leave unchanged; ``numbers`` count by choice.
 
     Names are numbered in order of appearance and strings dropped. A program that does not parse hashes as it stands.
     """
@@ -27,7 +27,7 @@ def fingerprint(source: str) -> str:
                     walk(item)
                 elif isinstance(item, str) and field in {"id", "name", "arg", "attr"}:
                     parts.append(str(names.setdefault(item, len(names))))
-                elif isinstance(item, int | float | complex) and field == "value":
+                elif numbers and isinstance(item, int | float | complex) and field == "value":
                     parts.append(repr(item))
 
     walk(tree)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from spadework.types import Environment
@@ -35,8 +35,12 @@ class Pool:
         if environment.hint:
             self._fresh.add(environment.id)
 
+    def retire(self, names: Collection[str]) -> None:
+        """Empty the slots of these environments; anchors stay."""
+        self._slots = [None if slot is not None and slot.id in names else slot for slot in self._slots]
+
     def empty_slots(self) -> tuple[int, ...]:
-        """Slots that nothing has filled yet."""
+        """Slots that nothing has filled yet, or whose environment was retired."""
         return tuple(slot for slot, environment in enumerate(self._slots) if environment is None)
 
     def mark_played(self) -> None:

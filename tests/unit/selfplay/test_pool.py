@@ -36,3 +36,12 @@ def test_without_a_hint_there_is_no_hinted_arm_to_play():
     pool = Pool(1)
     pool.fill(0, dataclasses.replace(environment("a"), hint=""))
     assert not pool.is_fresh(pool.environments[0])
+
+
+def test_retired_environments_leave_their_slots_and_anchors_stay():
+    pool = Pool(2, [environment("anchor")])
+    pool.fill(0, environment("a"))
+    pool.fill(1, environment("b"))
+    pool.retire({"a", "anchor"})
+    assert [one.id for one in pool.environments] == ["anchor", "b"]
+    assert pool.empty_slots() == (0,)

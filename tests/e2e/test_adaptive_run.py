@@ -60,8 +60,25 @@ def test_it_repeats_itself_and_scores_the_same_again(run: Path, tmp_path: Path) 
     assert story(train(tmp_path / "again")) == story(run)
     store = RunStore.read(run)
     again = rescore(store, store.config)
-    other = rescore(store, store.config.model_copy(update={"reward": store.config.reward.model_copy(update={"per_seed": False})}))
+    other = rescore(
+        store, store.config.model_copy(update={"reward": store.config.reward.model_copy(update={"per_seed": False})})
+    )
     assert again.differing_cycles == ()
     assert not moved(again, rescore(store, store.config)).designs
     assert moved(again, other).designs
     store.close()
+
+
+def test_mastered_environments_retire(tmp_path: Path) -> None:
+    overrides = ["run.cycles=3", "designer.every=3", "designer.environments=2", "validation.seeds=2", "play.episodes=2"]
+    words = [word for one in [*overrides, "pool.retire=true", "validation.panel=false"] for word in ("--set", one)]
+    assert main(["train", "scripted", *words, "--run", str(tmp_path / "run")]) == 0
+    store = RunStore.read(tmp_path / "run")
+    plays, metrics = store.rows("plays"), store.metrics()
+    store.close()
+    rates = {(row["environment_id"], row["cycle"]): row["win_rate"] for row in plays if row["arm"] == "unhinted"}
+    for (name, cycle), rate in rates.items():
+        if rate == 1.0:
+            assert (name, cycle + 1) not in rates
+    mastered = sum(rate == 1.0 for rate in rates.values())
+    assert sum(value for _, value in metrics["pool/mastered"]) == mastered
