@@ -57,7 +57,9 @@ def test_the_plateau_stays_in_the_unit_interval(rate):
 )
 def test_raw_rewards_are_finite_and_floored(kind, hinted, unhinted, window):
     raw = raw_reward(
-        Evidence("s", Interval(hinted - unhinted), unhinted, tuple(window)), RewardSection(type=kind), SkillAverages(0.98, 0.85)
+        Evidence("s", Interval(hinted - unhinted), unhinted, tuple(window)),
+        RewardSection(type=kind),
+        SkillAverages(0.98, 0.85),
     )
     assert raw is not None
     assert math.isfinite(raw)

@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w+")
 
 
 def vendi_score(kernel: NDArray[np.float64]) -> float:
-    """The exponential of the entropy of the eigenvalues of K / n: 1 for copies of one thing, n for things that share nothing.
+    """The exponential of the entropy of the eigenvalues of K / n: 1 for copies of one thing, n for n strangers.
 
     Args:
         kernel: (n, n), symmetric, with ones on the diagonal.

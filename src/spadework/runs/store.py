@@ -139,6 +139,7 @@ class RunStore:
         """Open a run to go on with it: drop what came after the last good checkpoint."""
         store = cls(path, _open(path), _take_lock(path))
         with _disk(path):
+            store._db.executescript(SCHEMA)  # tables that an older version did not have
             store._sweep()
         return store
 
