@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,15 @@ pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def warm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """One cache for all runs here: they warm up once."""
+    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("warm"))}
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory, warm: dict[str, str]) -> Path:
     path = tmp_path_factory.mktemp("tiny") / "run"
-    done = cli("train", "tiny", "--run", path)
+    done = cli("train", "tiny", "--run", path, env={**os.environ, **warm})
     assert done.returncode == 0, done.stderr
     return path
 
@@ -36,15 +43,15 @@ def test_both_roles_are_trained_in_one_batch(unbroken: Path) -> None:
 
 
 @pytest.mark.parametrize("stage", ["cycle 2/3 play", "cycle 3/3 update"])
-def test_killed_and_resumed_equals_unbroken(unbroken: Path, tmp_path: Path, stage: str) -> None:
+def test_killed_and_resumed_equals_unbroken(unbroken: Path, warm: dict[str, str], tmp_path: Path, stage: str) -> None:
     path = tmp_path / "killed"
-    process = start_cli("train", "tiny", "--run", path, PYTHONUNBUFFERED="1")
+    process = start_cli("train", "tiny", "--run", path, PYTHONUNBUFFERED="1", **warm)
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith(stage):
             break
     process.kill()
     process.wait()
-    resumed = cli("train", "--resume", "--run", path)
+    resumed = cli("train", "--resume", "--run", path, env={**os.environ, **warm})
     assert resumed.returncode == 0, resumed.stderr
     assert story(path) == story(unbroken)
