@@ -126,7 +126,7 @@ class DesignerSection(Section):
     top_p: float = Field(1.0, gt=0, le=1)
     top_k: int = Field(0, ge=0)
     grammar: bool = False
-    """Bind a skeleton design to a grammar of small programs (needs llguidance)."""
+    """Bind a skeleton design to a grammar of small programs (needs llguidance): all of them run, few surprise."""
     recent: int = Field(96, ge=8)
     """Designs that the collapse alarm looks at."""
     max_structure_share: float = Field(1 / 3, gt=0, le=1)
@@ -358,6 +358,8 @@ class RunConfig(Section):
     def _check(self) -> RunConfig:
         if self.reward.plateau_low > self.reward.plateau_high:
             raise ValueError("reward.plateau_low is above reward.plateau_high")
+        if self.designer.grammar and not (self.designer.skeleton and self.domain == "games"):
+            raise ValueError('designer.grammar binds skeleton designs of domain = "games"')
         self._check_seeds()
         if self.validation.model_check and self.domain != "tool_use":
             raise ValueError('validation.model_check is for domain = "tool_use"')

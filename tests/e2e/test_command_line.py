@@ -14,10 +14,12 @@ from tests.runs import cli
 
 
 def test_help_answers_at_once() -> None:
-    cli("--help")  # compiled once
-    began = time.perf_counter()
-    done = cli("--help")
-    assert time.perf_counter() - began < 0.5
+    seconds = []
+    for _ in range(5):  # the best of a few: the first compiles, and others share the machine
+        began = time.perf_counter()
+        done = cli("--help")
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 0.5
     assert "train" in done.stdout
 
 

@@ -17,7 +17,7 @@ from spadework.selfplay.examples import environment_id
 from spadework.selfplay.keys import check_key, design_key, hint_key
 from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.program import extract_program
-from spadework.selfplay.prompts import Brief, design_messages
+from spadework.selfplay.prompts import Brief, design_messages, skeleton_grammar
 from spadework.selfplay.records import Example, JudgedProgram
 from spadework.selfplay.tasks import draw_task
 from spadework.types import Design, Document, Domain, Environment, Fault, Key, Segment, derive_seed
@@ -167,6 +167,7 @@ class Designer:
             top_p=settings.top_p,
             top_k=settings.top_k,
             stop=("\n```\n", "\n\n\n\n") if settings.skeleton else (),
+            grammar=skeleton_grammar(domain) if settings.grammar else None,
         )
 
     async def fill_slot(self, policy: Policy, cycle: int, slot: int) -> SlotResult:

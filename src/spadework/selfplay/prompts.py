@@ -38,6 +38,11 @@ class Brief:
     task: Task | None = None
 
 
+def skeleton_grammar(domain: Domain) -> str:
+    """The Lark grammar of what may follow a skeleton's head: two draws, one sum, one question, the usual step."""
+    return files(__package__).joinpath("prompts", f"skeleton_{domain}.lark").read_text(encoding="utf-8")
+
+
 def design_messages(
     settings: DesignerSection, domain: Domain, brief: Brief, examples: Sequence[Example]
 ) -> tuple[list[Message], str]:
