@@ -85,10 +85,7 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     try:
         from spadework.policies.local import LocalOptions, load_local
     except ImportError as error:
-        raise ConfigError(
-            f"model.name = {config.model.name!r} needs the extra `local` ({error.name} is missing): "
-            f"pip install 'spadework[local]'"
-        ) from None
+        raise _needs_local(str(error.name)) from None
     options = LocalOptions(
         slots=config.model.slots,
         dtype=config.model.dtype,
@@ -227,7 +224,15 @@ async def _warm_up_into(
 
 def _versions() -> str:
     """Versions of what the warm-up's numbers depend on."""
-    return " ".join(f"{name} {importlib.metadata.version(name)}" for name in ("spadework", "torch", "transformers"))
+    names = ("spadework", "torch", "transformers")
+    try:
+        return " ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise _needs_local(str(error.name)) from None
+
+
+def _needs_local(missing: str) -> ConfigError:
+    return ConfigError(f"this model needs the extra `local` ({missing} is missing): pip install 'spadework[local]'")
 
 
 def _anchors(config: RunConfig, examples: Iterable[ExampleEnvironment]) -> tuple[Environment, ...]:

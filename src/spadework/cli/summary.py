@@ -42,7 +42,7 @@ def print_summary(store: RunStore, console: Console) -> None:
         plot_run(series, picture, store.path.name)
         console.print(f"curves: {picture}", highlight=False, soft_wrap=True)
     except ConfigError as error:
-        console.print(str(error))
+        console.print(str(error), markup=False)
 
 
 def _mean(values: list[float]) -> float:
