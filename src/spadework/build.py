@@ -289,5 +289,12 @@ def _designer(
 
     document = corpus.sample if corpus is not None else None
     check = ModelCheck(config.validation) if config.validation.model_check else None
-    tools = DesignTools(document=document, examples=draw_examples, validate=validator, hint=hints, check=check)
+    tools = DesignTools(
+        document=document,
+        examples=draw_examples,
+        validate=validator,
+        hint=hints,
+        check=check,
+        document_tokens=config.corpus.max_tokens,
+    )
     return Designer(config.designer, config.memory, config.domain, config.run.seed, tools)

@@ -86,8 +86,8 @@ class CorpusSection(Section):
     """A JSONL file, ``examples`` for the bundled one, or unset for none."""
     max_words: int = Field(6_000, ge=1)
     """Words kept of a document: 6,000 for games, 4,000 for tool use."""
-    max_tokens: int | None = None
-    """A token budget for a document instead of a word count."""
+    max_tokens: int | None = Field(None, ge=1)
+    """A further limit in tokens of the model."""
 
 
 class MemorySection(Section):

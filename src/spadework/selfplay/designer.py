@@ -5,6 +5,7 @@ Each slot is a task of its own; a failed attempt is retried at once with a fresh
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import random
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -42,6 +43,8 @@ class DesignTools:
     hint: WriteHint
     check: ModelCheck | None = None
     """The policy's word on a program that was validated; none where it is not asked."""
+    document_tokens: int | None = None
+    """Tokens kept of a document; all of it when unset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ def refuse_twin(result: SlotResult, seen: SeenPrograms | None, playing: Collecti
         result.designs[-1], environment_id=None, findings=("COPY same structure and numbers as an accepted design",)
     )
     return SlotResult(result.slot, (*result.designs[:-1], twin), None)
+
+
+def cut_to_tokens(document: Document, limit: int, count: Callable[[str], int]) -> Document:
+    """The document's longest run of whole words from its start that ``count`` puts at ``limit`` tokens or fewer."""
+    if count(document.text) <= limit:
+        return document
+    words = document.text.split(" ")
+    kept = bisect.bisect_right(range(1, len(words)), limit, key=lambda n: count(" ".join(words[:n])))
+    return dataclasses.replace(document, text=" ".join(words[:kept]))
 
 
 def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
@@ -220,6 +232,8 @@ class Designer:
     def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
         seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)
         document = self.tools.document(seed) if self.tools.document else None
+        if document is not None and self.tools.document_tokens is not None:
+            document = cut_to_tokens(document, self.tools.document_tokens, policy.count_tokens)
         rng = random.Random(derive_seed(self.run_seed, "examples", cycle, slot, attempt))
         left = self.memory.max_tokens
 

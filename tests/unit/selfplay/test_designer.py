@@ -5,7 +5,7 @@ from __future__ import annotations
 from spadework.config import DesignerSection, MemorySection
 from spadework.errors import PolicyError, SandboxError
 from spadework.policies.scripted import ScriptedPolicy
-from spadework.selfplay.designer import Designer, DesignTools, active_skills
+from spadework.selfplay.designer import Designer, DesignTools, active_skills, cut_to_tokens
 from spadework.selfplay.prompts import class_name, split_program
 from spadework.selfplay.records import Example
 from spadework.selfplay.validation import Verdict
@@ -99,3 +99,11 @@ def test_class_names_and_heads(game):
     head, body = split_program(game)
     assert head.endswith("class DivisionWithRemainderEnv:\n")
     assert head.removeprefix("```python\n") + body == game.rstrip() + "\n```"
+
+
+def test_a_document_is_cut_to_whole_words_within_its_token_budget():
+    document = Document("d", "one two three four", {})
+    assert cut_to_tokens(document, 99, len) is document
+    assert cut_to_tokens(document, len("one two three"), len).text == "one two three"
+    assert cut_to_tokens(document, len("one two thre"), len).text == "one two"
+    assert cut_to_tokens(document, 1, len).text == ""
