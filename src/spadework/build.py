@@ -21,6 +21,7 @@ from spadework.errors import ConfigError, SandboxError
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
+from spadework.runs.files import locked
 from spadework.runs.metrics import JsonlSink, Sink, TensorBoardSink
 from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.corpus import Corpus
@@ -186,8 +187,10 @@ async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> 
         return build_engine(config)
     examples = [e for e in bundled_examples(config) if e.level in config.warmup.levels]
     folder = cache_dir() / "warmup" / warmup_hash(config, examples, _versions())
-    if not folder.exists():
-        await _warm_up_into(folder, config, examples, sandbox, note)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_suffix(".lock")):  # runs that start together warm up once
+        if not folder.exists():
+            await _warm_up_into(folder, config, examples, sandbox, note)
     note(f"warm-up: {folder.name} (cached)")
     return build_engine(config, str(folder))
 
@@ -216,7 +219,6 @@ async def _warm_up_into(
 
     await warm_up(engine.trainer, config, rows, on_step)
     temporary = folder.with_name(f".{folder.name}.tmp")
-    folder.parent.mkdir(parents=True, exist_ok=True)
     engine.trainer.export(temporary)
     temporary.replace(folder)
     await engine.policy.close()

@@ -224,6 +224,8 @@ class PlaySection(Section):
     """Hinted ones when an environment enters the pool; as many as unhinted when unset."""
     plays_per_seed: int = Field(1, ge=1)
     """Episodes of an arm that share a seed: above 1 they show how the seeds differ, on fewer seeds."""
+    paired: bool = True
+    """Whether both arms take the same seeds; unpaired, hinted episodes draw seeds of their own (for comparison)."""
     allocation: Literal["fixed", "adaptive"] = "fixed"
     """``adaptive`` stops an environment's episodes early where its reward is decided (``selfplay.allocation``)."""
     start_episodes: int = Field(6, ge=2)
@@ -379,6 +381,8 @@ class RunConfig(Section):
             raise ValueError("reward.per_seed needs play.plays_per_seed above 1")
         counts = {"episodes": play.episodes, "hinted_episodes": self.hinted_episodes}
         if play.allocation == "adaptive":
+            if not play.paired:
+                raise ValueError('play.allocation = "adaptive" weighs seeds of both arms: it needs play.paired')
             if self.hinted_episodes not in (0, play.episodes):
                 raise ValueError('play.allocation = "adaptive" needs play.hinted_episodes unset, or 0')
             counts |= {"start_episodes": play.start_episodes, "batch_episodes": play.batch_episodes}

@@ -69,6 +69,12 @@ def t_quantile(confidence: float, degrees: int) -> float:
     return (low + high) / 2
 
 
+def t_tail(t: float, degrees: int) -> float:
+    """The chance that Student's t is at least ``t``."""
+    beyond = (1 - _central(abs(t), degrees)) / 2
+    return beyond if t >= 0 else 1 - beyond
+
+
 def _central(t: float, degrees: int) -> float:
     """Probability between -t and t: the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(degrees))

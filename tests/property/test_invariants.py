@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spadework.config import RewardSection
+from spadework.config import PlaySection, RewardSection
 from spadework.intervals import Interval
 from spadework.selfplay.advantages import group_advantages
 from spadework.selfplay.batch import Scored, build_batch
@@ -97,6 +97,11 @@ def test_both_arms_share_their_seeds(run_seed, cycle, unhinted, hinted):
         assert seeds["a", "hinted", index] == seeds["a", "unhinted", index]
     assert len({seeds[name, "unhinted", i] for name in "ab" for i in range(unhinted)}) == 2 * unhinted
     assert len({p.key for p in plays}) == len(plays)
+    unpaired = plan_plays(
+        environments, lambda e: e.id == "a", cycle, run_seed, (unhinted, hinted), PlaySection(paired=False)
+    )
+    assert [p.seed for p in unpaired if p.arm == "unhinted"] == [p.seed for p in plays if p.arm == "unhinted"]
+    assert not {p.seed for p in unpaired if p.arm == "hinted"} & {p.seed for p in unpaired if p.arm == "unhinted"}
 
 
 @settings(max_examples=30)

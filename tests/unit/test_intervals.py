@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from spadework.intervals import t_interval, t_quantile, welch_interval
+from spadework.intervals import t_interval, t_quantile, t_tail, welch_interval
 
 TABLE = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 7: 2.3646, 15: 2.1314, 30: 2.0423, 100: 1.9840}
 
@@ -47,3 +47,10 @@ def test_welch_by_hand():
     assert (found.mean, found.high - found.mean) == pytest.approx((0.5, 12.7062047 * error))
     assert math.isnan(welch_interval([1.0], [0.0, 1.0]).low)
     assert welch_interval([1.0, 1.0], [0.0, 0.0]).low == 1.0
+
+
+@pytest.mark.parametrize(("degrees", "value"), TABLE.items())
+def test_tails_are_those_of_the_tables(degrees, value):
+    assert t_tail(value, degrees) == pytest.approx(0.025, abs=1e-5)
+    assert t_tail(-value, degrees) == pytest.approx(0.975, abs=1e-5)
+    assert t_tail(0.0, degrees) == 0.5

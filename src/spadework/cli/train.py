@@ -7,7 +7,7 @@ import asyncio
 import json
 import signal
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
 from spadework.config import RunConfig, dump_config, load_config
 from spadework.errors import ConfigError, RunError
+from spadework.runs.metrics import Sink
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
 
@@ -80,7 +81,7 @@ def _train(config: RunConfig, store: RunStore, console: Console) -> int:
         console.print(line)
     console.print(f"run: {store.path}", highlight=False, soft_wrap=True)
     with Progress(console, config.run.cycles) as progress:
-        stopped = asyncio.run(_until_stopped(_run(config, store, progress)))
+        stopped = asyncio.run(until_stopped(train_run(config, store, progress)))
     if stopped:
         again = f"spadework train --resume --run '{store.path}'"
         console.print(f"stopped; go on with: {again}", soft_wrap=True, markup=False, highlight=False)
@@ -90,7 +91,8 @@ def _train(config: RunConfig, store: RunStore, console: Console) -> int:
     return 0
 
 
-async def _run(config: RunConfig, store: RunStore, progress: Progress) -> None:
+async def train_run(config: RunConfig, store: RunStore, progress: Progress, watchers: Sequence[Sink] = ()) -> None:
+    """Train from the store's last checkpoint to the end; ``watchers`` get each cycle's metrics after its commit."""
     corpus = build.build_corpus(config)
     if corpus is not None and corpus.broken:
         progress.note(f"corpus: {corpus.broken} broken lines of {corpus.path} left out")
@@ -100,7 +102,7 @@ async def _run(config: RunConfig, store: RunStore, progress: Progress) -> None:
         engine = await build.build_warm_engine(config, sandbox, progress.note)
         stages = build.build_stages(config, sandbox, corpus)
         checkpoint = store.last_checkpoint()
-        sinks = build.build_sinks(store.path, checkpoint.cycle + 1 if checkpoint else 0)
+        sinks = [*build.build_sinks(store.path, checkpoint.cycle + 1 if checkpoint else 0), *watchers]
         try:
             await SelfPlay(config, stages, progress).run(engine.policy, engine.trainer, store, sinks)
         finally:
@@ -111,7 +113,7 @@ async def _run(config: RunConfig, store: RunStore, progress: Progress) -> None:
         await sandbox.close()
 
 
-async def _until_stopped(work: Coroutine[Any, Any, None]) -> bool:
+async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
     """Run until done or until Ctrl-C, which waits for a write in flight; returns whether it was stopped."""
     task = asyncio.ensure_future(work)
     for number in (signal.SIGINT, signal.SIGTERM):

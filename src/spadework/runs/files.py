@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MANIFEST = "manifest.json"
@@ -42,6 +44,14 @@ def write_folder(target: Path, write: Callable[[Path], None]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     _flush(target.parent)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file ``path``, having waited until no other process does."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def torn(folder: Path) -> str | None:

@@ -233,7 +233,7 @@ class SelfPlay:
     async def _play(self, policy: Policy, cycle: int) -> list[Episode]:
         config, pool = self.config, self.stages.pool
         counts = (config.play.episodes, config.hinted_episodes)
-        plays = plan_plays(pool.environments, pool.is_fresh, cycle, config.run.seed, counts, config.play.plays_per_seed)
+        plays = plan_plays(pool.environments, pool.is_fresh, cycle, config.run.seed, counts, config.play)
         plays += await control_plays(
             self.stages.sandbox, plays, config.play.control_arms, self.stages.play.limits, config.run.seed
         )

@@ -7,11 +7,14 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 
+from spadework.config import PlaySection
 from spadework.envs.sandbox import Sandbox
 from spadework.policies.base import Policy
 from spadework.rollout import Play, PlaySettings, play_episode
 from spadework.selfplay.keys import play_key
 from spadework.types import Arm, Environment, Episode, Group, derive_seed
+
+PLAIN = PlaySection()
 
 
 def plan_plays(
@@ -20,7 +23,7 @@ def plan_plays(
     cycle: int,
     run_seed: int,
     counts: tuple[int, int],
-    plays_per_seed: int = 1,
+    play: PlaySection = PLAIN,
 ) -> list[Play]:
     """Every episode of a cycle: the unhinted arm of each environment, the hinted one of those that are fresh.
 
@@ -28,9 +31,10 @@ def plan_plays(
         environments: the pool, in order.
         fresh: whether an environment's hinted arm is due.
         cycle: of the run.
-        run_seed: with the environment, cycle and index it gives an episode's seed, whatever the arm.
+        run_seed: with the environment, cycle and index it gives an episode's seed.
         counts: (unhinted, hinted) episodes an environment.
-        plays_per_seed: episodes of an arm that share a seed; their indices follow one another.
+        play: ``plays_per_seed`` episodes of an arm share a seed, their indices following one another; unless it is
+            ``paired``, the hinted arm draws seeds of its own.
     """
     plays = []
     for place, environment in enumerate(environments):
@@ -38,8 +42,9 @@ def plan_plays(
         if fresh(environment):
             arms.append(("hinted", counts[1]))
         for arm, count in arms:
+            drawn = "episode" if play.paired or arm == "unhinted" else "hinted episode"
             for index in range(count):
-                seed = derive_seed(run_seed, "episode", cycle, environment.id, index // plays_per_seed) % 2**31
+                seed = derive_seed(run_seed, drawn, cycle, environment.id, index // play.plays_per_seed) % 2**31
                 plays.append(Play(environment, arm, index, seed, cycle, play_key(cycle, place, arm, index)))
     return plays
 
