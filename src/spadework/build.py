@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spadework.analysis.diversity import text_diversity
-from spadework.config import RunConfig
+from spadework.config import EndpointSection, RunConfig
 from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.players import Play, oracle
 from spadework.envs.process_sandbox import ProcessSandbox
@@ -45,6 +45,9 @@ from spadework.types import Environment
 
 Note = Callable[[str], None]
 
+ENDPOINT = "openai:"
+"""Begins the name of a model that an endpoint serves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -74,8 +77,19 @@ async def check_sandbox(sandbox: Sandbox) -> None:
         raise ConfigError(str(error.fault.message)) from error
 
 
+def check_trains(config: RunConfig) -> None:
+    """Raises ``ConfigError`` where the config's model cannot be trained."""
+    if config.model.name.startswith(ENDPOINT):
+        raise ConfigError(
+            f"model.name = {config.model.name!r} is a model behind an endpoint: it designs, plays and ranks, but does "
+            "not train. Train another model, and let this one design if you like: designer.model with "
+            "designer.train = false"
+        )
+
+
 def build_engine(config: RunConfig, model: str | None = None) -> Engine:
-    """Policy and trainer of ``model.name``, or of the folder ``model``. Raises ``ConfigError``."""
+    """Policy and trainer of ``model.name`` or of the folder ``model``. Raises ``ConfigError``, for endpoints too."""
+    check_trains(config)
     if config.model.name == "scripted":
         from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
         from spadework.policies.tool_script import tool_script
@@ -98,6 +112,34 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     )
     policy, trainer = load_local(model or config.model.name, run_seed=config.run.seed, options=options)
     return Engine(policy, trainer)
+
+
+def build_endpoint(settings: EndpointSection, model: str, run_seed: int) -> Policy:
+    """The model ``openai:NAME`` behind an endpoint. Raises ``ConfigError``."""
+    from spadework.policies.openai_compat import OpenAICompatPolicy
+
+    return OpenAICompatPolicy(settings, model.removeprefix(ENDPOINT), run_seed)
+
+
+async def build_policy(config: RunConfig, sandbox: Sandbox, note: Note) -> Policy:
+    """The model of ``model.name`` for those who only ask it: an endpoint, or the policy of the warm engine."""
+    if config.model.name.startswith(ENDPOINT):
+        return build_endpoint(config.endpoint, config.model.name, config.run.seed)
+    return (await build_warm_engine(config, sandbox, note)).policy
+
+
+async def build_author(config: RunConfig, sandbox: Sandbox, note: Note) -> Policy | None:
+    """Who designs and writes hints (``designer.model``); ``None`` where that is the model in training."""
+    name = config.designer.model
+    if name is None:
+        return None
+    if name.startswith(ENDPOINT):
+        if config.designer.grammar:
+            raise ConfigError("designer.grammar needs a local designer: an endpoint cannot be bound to it")
+        return build_endpoint(config.designer.endpoint or config.endpoint, name, config.run.seed)
+    if name == "frozen":
+        return await build_policy(config, sandbox, note)
+    return build_engine(config, name).policy
 
 
 def build_human(ask: Callable[[str], str]) -> Policy:
@@ -149,8 +191,11 @@ def build_play(config: RunConfig) -> PlaySettings:
     )
 
 
-def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None) -> Stages:
-    """Every stage of a run. Raises ``ConfigError`` for an anchor or a pool that does not exist."""
+def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, author: Policy | None = None) -> Stages:
+    """Every stage of a run; ``author`` designs where it is not the model in training.
+
+    Raises ``ConfigError`` for an anchor or a pool that does not exist.
+    """
     examples = bundled_examples(config) if config.pool.seed_examples or config.pool.anchors else ()
     anchors = _anchors(config, examples)
     source = _pool_source(config, anchors)
@@ -170,6 +215,7 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None) -> 
         alarm=CollapseAlarm(config.designer, text_diversity),
         fillers=fillers,
         fixed=FixedPool(source, drawn, pool.replacement, config.run.seed) if source else None,
+        author=author,
     )
 
 

@@ -62,7 +62,8 @@ class ModelSection(Section):
     """Which model, and how it is held."""
 
     name: str = "smollm2-135m"
-    """``scripted``, ``smollm2-135m``, ``tiny-random``, a Hugging Face name or a folder."""
+    """``scripted``, ``smollm2-135m``, ``tiny-random``, a Hugging Face name or a folder; or ``openai:NAME``, a model
+    behind an endpoint (``[endpoint]``), which designs, plays and ranks but does not train."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the sampling copy; training keeps fp32 master weights."""
     threads: int | None = None
@@ -75,6 +76,48 @@ class ModelSection(Section):
     """Tokens of one conversation (method section 6)."""
     micro_batch_tokens: int = Field(1_024, ge=64)
     """Tokens of one forward and backward pass in training, after rows were merged by their common prefixes."""
+
+
+class EndpointSection(Section):
+    """Where a model ``openai:NAME`` is served (any OpenAI-compatible chat endpoint), and how it is asked."""
+
+    urls: tuple[str, ...] = ()
+    """Base addresses, e.g. ``http://localhost:8000/v1``; several that serve the same model share the conversations."""
+    weights: tuple[float, ...] = ()
+    """Each address's share of the conversations; equal when unset."""
+    key_env: str = ""
+    """The environment variable that holds the key; unset sends none."""
+    server: Literal["openai", "vllm", "sglang"] = "openai"
+    """Which server's own fields are asked for: vLLM's and SGLang's give log-probabilities and token ids."""
+    tools: Literal["native", "text"] = "native"
+    """Whether tools go into the request, or stand as text in the first message, for servers that refuse them."""
+    limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What the endpoint calls the limit of new tokens; some hosted models take the second alone."""
+    extra: Mapping[str, Any] = {}
+    """Further fields of every request, e.g. ``chat_template_kwargs = {enable_thinking = false}``."""
+    without: tuple[str, ...] = ()
+    """Fields that the endpoint refuses, e.g. ``temperature`` or ``seed``."""
+    concurrency: int = Field(64, ge=1)
+    """Most requests at once an address; halved when it is overloaded, and slowly raised again."""
+    timeout_seconds: float = Field(300.0, gt=0)
+    """Of one attempt, to the last byte."""
+    deadline_seconds: float = Field(900.0, gt=0)
+    """Of one request with all its attempts and pauses; a longer one is a fault of the endpoint."""
+    retries: int = Field(6, ge=0)
+    """Further attempts after overload, server errors, broken connections and unusable answers."""
+    input_price: float = Field(0.0, ge=0)
+    """Of a million prompt tokens, for the cost in the metrics."""
+    output_price: float = Field(0.0, ge=0)
+    """Of a million sampled tokens."""
+
+    @model_validator(mode="after")
+    def _check(self) -> EndpointSection:
+        for url in self.urls:
+            if not url.startswith(("http://", "https://")):
+                raise ValueError(f"urls: {url!r} does not begin with http:// or https://")
+        if self.weights and (len(self.weights) != len(self.urls) or min(self.weights) <= 0):
+            raise ValueError(f"weights: one above 0 for each of the {len(self.urls)} urls")
+        return self
 
 
 class CorpusSection(Section):
@@ -133,6 +176,11 @@ class DesignerSection(Section):
     """Share of them with one structure above which it goes off."""
     min_vendi: float = Field(0.1, ge=0, le=1)
     """Their Vendi score over n (TF-IDF) below which it does."""
+    model: str | None = None
+    """Who designs and writes hints where it is not the model in training: ``frozen`` (that model as it started), or
+    what ``model.name`` takes. What another model wrote never trains: ``train`` must be false."""
+    endpoint: EndpointSection | None = None
+    """Of a designer ``openai:NAME``, where it is not served by ``[endpoint]``."""
     train: bool = True
     """Whether designs become training rows."""
     train_rejected: bool = False
@@ -329,6 +377,7 @@ class RunConfig(Section):
     domain: Domain = "games"
     run: RunSection = RunSection()
     model: ModelSection = ModelSection()
+    endpoint: EndpointSection = EndpointSection()
     corpus: CorpusSection = CorpusSection()
     memory: MemorySection = MemorySection()
     designer: DesignerSection = DesignerSection()
@@ -363,6 +412,10 @@ class RunConfig(Section):
         if self.designer.grammar and not (self.designer.skeleton and self.domain == "games"):
             raise ValueError('designer.grammar binds skeleton designs of domain = "games"')
         self._check_seeds()
+        if self.designer.model is not None and self.designer.train:
+            raise ValueError(
+                "designer.model designs, and what another model wrote never trains: set designer.train=false"
+            )
         if self.validation.model_check and self.domain != "tool_use":
             raise ValueError('validation.model_check is for domain = "tool_use"')
         if not (self.designer.environments or self.pool.anchors or self.pool.source):

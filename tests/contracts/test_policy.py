@@ -6,14 +6,19 @@ import asyncio
 import itertools
 import random
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from spadework.config import EndpointSection
 from spadework.errors import PolicyError
 from spadework.policies.base import Completion, Policy, SamplingParams
 from spadework.policies.chat import TokenChat
+from spadework.policies.openai_compat import OpenAICompatPolicy
+from spadework.policies.scripted import ScriptedPolicy
+from spadework.policies.stand_in import Manners, StandIn
 
 Factory = Callable[[], Any]
 
@@ -21,8 +26,6 @@ USER = [{"role": "user", "content": "Say a number."}]
 
 
 def scripted() -> Policy:
-    from spadework.policies.scripted import ScriptedPolicy
-
     return ScriptedPolicy(lambda messages, rng, version: f"{rng.random()} {len(messages)}", run_seed=3)
 
 
@@ -34,15 +37,34 @@ def local() -> Policy:
     return load_local("tiny-random", run_seed=3, options=options)[0]
 
 
+@asynccontextmanager
+async def endpoint(ids: bool) -> AsyncIterator[Policy]:
+    """The scripted policy again, behind HTTP; with vLLM's token ids, or as text alone."""
+    async with StandIn(scripted(), Manners(ids=ids)) as server:
+        settings = EndpointSection(urls=(server.url,), server="vllm" if ids else "openai")
+        yield OpenAICompatPolicy(settings, "scripted", run_seed=3)
+
+
 ENGINES: dict[str, Callable[[], Policy]] = {"scripted": scripted, "local": local}
+ENDPOINTS = {"endpoint": True, "endpoint-text": False}
 DETERMINISTIC = ["scripted", "local"]
 
 
-@pytest_asyncio.fixture(params=ENGINES)
+@pytest_asyncio.fixture(params=[*ENGINES, *ENDPOINTS])
 async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
+    if request.param in ENDPOINTS:
+        async with endpoint(ENDPOINTS[request.param]) as policy:
+            yield policy
+            await policy.close()
+        return
     policy = ENGINES[request.param]()
     yield policy
     await policy.close()
+
+
+def gives_ids(policy: Policy) -> bool:
+    """Whether the engine gives token ids at all."""
+    return not (isinstance(policy, OpenAICompatPolicy) and policy.settings.server == "openai")
 
 
 def params(max_tokens: int = 12, **others: Any) -> SamplingParams:
@@ -56,10 +78,14 @@ async def test_it_is_a_policy(policy: Policy) -> None:
 
 
 async def test_ids_text_and_logprobs_agree(policy: Policy) -> None:
+    if not gives_ids(policy):
+        pytest.skip("text only")
     chat = policy.chat(USER)
-    before = chat.length
+    estimate = chat.length
     reply = await chat.reply(params(), (0, 1))
     (segment,) = chat.segments
+    before = len(segment.tokens) - len(reply.tokens)
+    assert estimate == before or isinstance(policy, OpenAICompatPolicy)
     assert segment.tokens[before:] == reply.tokens
     assert segment.logprobs[before:] == reply.logprobs
     assert all(logprob <= 0 for logprob in reply.logprobs)
@@ -69,6 +95,8 @@ async def test_ids_text_and_logprobs_agree(policy: Policy) -> None:
 
 
 async def test_a_conversation_only_grows(policy: Policy) -> None:
+    if not gives_ids(policy):
+        pytest.skip("text only")
     chat = policy.chat(USER)
     await chat.reply(params(), (0, 1))
     first = chat.segments[0].tokens
@@ -92,20 +120,35 @@ async def test_prefill_is_prompt(policy: Policy) -> None:
     plain, begun = policy.chat(USER), policy.chat(USER, prefill="class ")
     assert begun.length > plain.length
     reply = await begun.reply(params(), (0, 1))
-    assert begun.segments[0].sampled == len(reply.tokens)
+    assert not reply.text.startswith("class ")
+    assert not gives_ids(policy) or begun.segments[0].sampled == len(reply.tokens)
 
 
 async def test_the_token_limit_is_a_stop_reason(policy: Policy) -> None:
     reply = await policy.chat(USER).reply(params(3), (0, 1))
     assert len(reply.tokens) <= 3
-    assert reply.finish_reason == ("length" if len(reply.tokens) == 3 else "stop")
+    assert not gives_ids(policy) or reply.finish_reason == ("length" if len(reply.tokens) == 3 else "stop")
+    whole = await policy.chat(USER).reply(params(200), (0, 1))
+    assert len(whole.text) > len(reply.text) or reply.finish_reason == "stop"
 
 
 async def test_the_same_key_gives_the_same_reply_and_another_key_another(policy: Policy) -> None:
     one, same, other = [await policy.chat(USER).reply(params(), key) for key in ((1, 2), (1, 2), (1, 3))]
-    assert one.tokens == same.tokens
+    assert (one.tokens, one.text) == (same.tokens, same.text)
     assert one.logprobs == pytest.approx(same.logprobs, abs=1e-4)
-    assert one.tokens != other.tokens
+    assert (one.tokens, one.text) != (other.tokens, other.text)
+
+
+async def test_a_conversation_without_ids_is_text(policy: Policy) -> None:
+    if gives_ids(policy):
+        pytest.skip("gives ids")
+    chat = policy.chat(USER)
+    reply = await chat.reply(params(), (0, 1))
+    assert reply.text and not reply.tokens and chat.segments == ()
+    before = chat.length
+    chat.observe({"role": "user", "content": "Again."})
+    assert chat.length > before > 0
+    assert (await chat.reply(params(40), (0, 2))).text.endswith(" 3")  # the script counts the messages
 
 
 async def test_one_failure_among_many(policy: Policy) -> None:
@@ -131,7 +174,7 @@ async def test_cancelling_one_leaves_the_others_alone(policy: Policy) -> None:
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert all(isinstance(result, Completion) for result in results[1::2])
     again = await policy.chat(USER).reply(params(), (3, 99))
-    assert again.tokens
+    assert again.text
 
 
 @pytest.mark.parametrize("engine", DETERMINISTIC)

@@ -94,7 +94,7 @@ async def _design(config: RunConfig, book: _Book, args: argparse.Namespace, cons
     if not numbers:
         return
     corpus = build.build_corpus(config)
-    async with open_policy(config, console.print) as (policy, sandbox):
+    async with open_policy(config, console.print, designs=True) as (policy, sandbox):
         stages = build.build_stages(config, sandbox, corpus)
         assert stages.designer is not None
         for environment in book.environments:

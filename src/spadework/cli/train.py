@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("--resume needs --run DIR: the run to go on with")
     saved = args.resume and args.config is None and not args.set
     given = None if saved else load_config(args.config or "laptop", args.set)
+    if given is not None:
+        build.check_trains(given)
     if args.dry_run:
         return _dry_run(given or _saved_config(args.run))
     run_dir = args.run or Path("runs") / f"{Path(args.config or 'laptop').stem}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -100,7 +102,8 @@ async def train_run(config: RunConfig, store: RunStore, progress: Progress, watc
     try:
         await build.check_sandbox(sandbox)
         engine = await build.build_warm_engine(config, sandbox, progress.note)
-        stages = build.build_stages(config, sandbox, corpus)
+        author = await build.build_author(config, sandbox, progress.note)
+        stages = build.build_stages(config, sandbox, corpus, author)
         checkpoint = store.last_checkpoint()
         sinks = [*build.build_sinks(store.path, checkpoint.cycle + 1 if checkpoint else 0), *watchers]
         try:
@@ -108,7 +111,9 @@ async def train_run(config: RunConfig, store: RunStore, progress: Progress, watc
         finally:
             for sink in sinks:
                 sink.close()
-            await engine.policy.close()
+            for policy in (engine.policy, author):
+                if policy is not None:
+                    await policy.close()
     finally:
         await sandbox.close()
 

@@ -118,6 +118,15 @@ class Policy(Protocol):
         ...
 
 
+@runtime_checkable
+class Metered(Protocol):
+    """A policy that counts what it asks of others."""
+
+    def take_metrics(self) -> Metrics:
+        """Counts since the last time, by metric name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Caps:
     """What an engine can do; asked before a run starts, so that nothing fails halfway."""

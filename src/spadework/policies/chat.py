@@ -54,7 +54,7 @@ class Sampler(Protocol):
         ...
 
 
-class _Record:
+class Record:
     """A segment that still grows."""
 
     def __init__(self) -> None:
@@ -65,11 +65,13 @@ class _Record:
         self.temperature = 1.0
 
     def append_prompt(self, tokens: Sequence[int]) -> None:
+        """Ids that were not sampled."""
         self.tokens.extend(tokens)
         self.mask.extend([False] * len(tokens))
         self.logprobs.extend([0.0] * len(tokens))
 
     def append_reply(self, completion: Completion, temperature: float) -> None:
+        """Ids that were."""
         self.temperature = temperature or 1.0  # greedy replies train as the plain distribution
         self.tokens.extend(completion.tokens)
         self.mask.extend([True] * len(completion.tokens))
@@ -78,6 +80,7 @@ class _Record:
             self.version = completion.policy_version
 
     def freeze(self) -> Segment:
+        """The segment so far."""
         return Segment(tuple(self.tokens), tuple(self.mask), tuple(self.logprobs), self.version or 0, self.temperature)
 
 
@@ -107,9 +110,9 @@ class TokenChat:
         self._history: list[Message] = list(messages)
         self._added: list[Message] = []
         self._prefill = prefill
-        self._records: list[_Record] = []
+        self._records: list[Record] = []
         self._awaiting = True
-        self._prompt: tuple[_Record, tuple[int, ...]] | None = None
+        self._prompt: tuple[Record, tuple[int, ...]] | None = None
 
     async def reply(self, params: SamplingParams, key: Key) -> Completion:
         """Sample the assistant's next message and append it; after an error the conversation is as it was.
@@ -165,20 +168,20 @@ class TokenChat:
         """The record up to the last reply: an observation that nobody answered trains nothing."""
         return tuple(record.freeze() for record in self._records)
 
-    def _next_prompt(self) -> tuple[_Record, tuple[int, ...]]:
+    def _next_prompt(self) -> tuple[Record, tuple[int, ...]]:
         """The record that the next reply goes to, and what must be appended to it first."""
         if self._prompt is None:
             self._prompt = self._build_prompt()
         return self._prompt
 
-    def _build_prompt(self) -> tuple[_Record, tuple[int, ...]]:
+    def _build_prompt(self) -> tuple[Record, tuple[int, ...]]:
         template = self._template
         if not self._records:
-            return _Record(), template.opening([*self._history, *self._added], self._tools, self._prefill)
+            return Record(), template.opening([*self._history, *self._added], self._tools, self._prefill)
         record = self._records[-1]
         tail = template.continuation(self._history, self._added, self._tools)
         if tail is None:
-            return _Record(), template.opening([*self._history, *self._added], self._tools, "")
+            return Record(), template.opening([*self._history, *self._added], self._tools, "")
         ended = bool(record.tokens) and record.tokens[-1] in template.stop_tokens
         if ended and tail and tail[0] in template.stop_tokens:
             tail = tail[1:]

@@ -18,7 +18,7 @@ from spadework import types
 from spadework.config import RunConfig
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import RunError
-from spadework.policies.base import Hyperparameters, Policy, Trainer
+from spadework.policies.base import Hyperparameters, Metered, Policy, Trainer
 from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
@@ -79,6 +79,8 @@ class Stages:
     """Bundled environments for slots that no design has filled yet."""
     fixed: FixedPool | None = None
     """Draws environments at every cycle, into the slots behind the designer's."""
+    author: Policy | None = None
+    """Designs and writes hints where it is not the model in training."""
 
     def state_dict(self) -> dict[str, Any]:
         """All that must outlive a restart."""
@@ -151,6 +153,8 @@ class SelfPlay:
             **self.stages.ledger.metrics(),
         }
         self.stages.pool.mark_played()
+        for asked in (policy, self.stages.author):
+            metrics |= asked.take_metrics() if isinstance(asked, Metered) else {}
         metrics |= self._retire(scored.estimates) | self._watch(cycle, designs)
         record = CycleRecord(
             cycle=cycle,
@@ -185,7 +189,7 @@ class SelfPlay:
             return [], entered
         slots = self.config.designer.environments
         self.observer.stage(cycle, "design", slots)
-        results = await self._fill_slots(policy, designer, cycle, slots)
+        results = await self._fill_slots(self.stages.author or policy, designer, cycle, slots)
         designs: list[Design] = []
         for result in results:
             playing = {environment.id for environment in pool.environments}

@@ -1,0 +1,116 @@
+"""A model behind an endpoint designs, plays and ranks; beside a model that trains it designs alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.runs import story
+
+from spadework.cli import main
+from spadework.policies.scripted import ScriptedPolicy, demo_script
+from spadework.policies.stand_in import Manners, StandIn
+from spadework.policies.tool_script import tool_script
+from spadework.runs.store import RunStore
+from spadework.runs.tables import read_episodes
+from spadework.selfplay.pool_files import load_pool
+
+QUICK = ["--set", "validation.panel=false", "--set", "validation.seeds=2", "--set", "designer.environments=2"]
+
+
+@contextmanager
+def serving(manners: Manners | None = None, script=demo_script) -> Iterator[StandIn]:
+    """A stand-in in a thread of its own: the command line has its own event loop."""
+    server = StandIn(ScriptedPolicy(script), manners)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def endpoint(server: StandIn) -> list[str]:
+    return ["--set", "model.name=openai:demo", "--set", f'endpoint.urls=["{server.url}"]']
+
+
+def test_it_designs_plays_and_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool, ranking = tmp_path / "pool.parquet", tmp_path / "ranking.jsonl"
+    with serving() as server:
+        given = ["--config", "scripted", *QUICK, *endpoint(server)]
+        assert main(["design", "-n", "2", *given, "--out", str(pool)]) == 0
+        assert "endpoint: requests" in capsys.readouterr().out
+        assert len(load_pool(pool)) == 2
+        assert main(["play", str(pool), "-n", "4", *given]) == 0
+        assert main(["rank", str(pool), "-n", "4", *given, "--out", str(ranking)]) == 0
+    ranked = [json.loads(line) for line in ranking.read_text().splitlines()]
+    assert [one["episodes"] for one in ranked] == [8, 8] and not any(one["faults"] for one in ranked)
+
+
+def test_it_does_not_train(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--set", "model.name=openai:demo", "--set", 'endpoint.urls=["http://127.0.0.1:9"]']
+    assert main(["train", "scripted", *given, "--run", str(tmp_path / "run")]) == 2
+    assert "does not train" in capsys.readouterr().err
+    assert main(["train", "scripted", "--set", "designer.model=frozen", "--run", str(tmp_path / "other")]) == 2
+    assert not (tmp_path / "run").exists()
+    assert "set designer.train=false" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["tool_calls", "text"])
+def test_tool_use_goes_through_it(form: str, tmp_path: Path) -> None:
+    """Programs written, judged and served over the wire, whether the server parses calls or not."""
+    with serving(Manners(parses_calls=form == "tool_calls"), tool_script) as server:
+        pool = tmp_path / "pool.parquet"
+        given = ["--config", "tool-use-scripted", *endpoint(server), "--set", "designer.environments=2"]
+        assert main(["design", "-n", "1", *given, "--out", str(pool)]) == 0
+        out = tmp_path / "episodes.parquet"
+        assert main(["play", str(pool), "-n", "8", *given, "--out", str(out)]) == 0
+        assert any(body.get("tools") for body in server.requests)
+    episodes = read_episodes(out)
+    assert any(turn.reward == 1.0 for e in episodes for turn in e.turns) and all(e.valid for e in episodes)
+
+
+def test_another_model_designs_and_never_trains(tmp_path: Path) -> None:
+    """An endpoint that misbehaves designs; the local model plays and trains; faults are counted and pay nothing."""
+    run = tmp_path / "run"
+    manners = Manners(troubles={"500": 0.15, "half_json": 0.15, "429": 0.1})
+    with serving(manners) as server:
+        given = ["--set", "designer.model=openai:demo", "--set", f'endpoint.urls=["{server.url}"]']
+        given += ["--set", "designer.train=false", "--set", "endpoint.retries=1", "--set", "run.cycles=3"]
+        assert main(["train", "scripted", *QUICK, *given, "--run", str(run)]) == 0
+        asked = len(server.requests)
+    told = story(run)
+    assert {row.role for rows in told["sequences"] for row in rows} == {"agent"}
+    metrics = told["metrics"]
+    assert (
+        sum(value for _, value in metrics["endpoint/requests"])
+        + sum(value for name, pairs in metrics.items() if name.startswith("endpoint/retried/") for _, value in pairs)
+        == asked
+    )
+    faults = [json.loads(row["fault"]) for row in told["designs"] if row["fault"] != "null" and row["fault"]]
+    failed = sum(v for name, pairs in metrics.items() if name.startswith("endpoint/faults/") for _, v in pairs)
+    assert len(faults) == failed
+    paid = {row["design_id"] for row in told["scores"]}
+    assert paid and not paid & {row["id"] for row in told["designs"] if row["fault"]}
+
+
+def test_a_frozen_designer_is_the_model_as_it_started(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    given = ["--set", "designer.model=frozen", "--set", "designer.train=false", "--set", "run.cycles=3"]
+    assert main(["train", "scripted", *QUICK, *given, "--run", str(run)]) == 0
+    store = RunStore.read(run)
+    try:
+        versions = {row["cycle"]: row["designer_version"] for row in store.rows("environments")}
+    finally:
+        store.close()
+    assert versions == {0: 0, 2: 0}
