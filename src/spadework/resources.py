@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def shipped(name: str) -> Path:
-    """The folder ``configs`` or ``examples``: inside the installed package, or at the root of a checkout."""
+    """The folder ``configs``, ``examples`` or ``studies``: in the installed package, or at the root of a checkout."""
     package = Path(__file__).parent
     installed = package / name
     return installed if installed.exists() else package.parents[1] / name

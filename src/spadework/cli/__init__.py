@@ -18,6 +18,7 @@ COMMANDS = {
     "design": "write a pool of environments offline, with the designer's stage alone",
     "play": "play environments in both arms, with a model or yourself",
     "rank": "rank environments or prompts by what a hint adds for a model; trains nothing",
+    "study": "compare arms over seeds on measures chosen beforehand, and report what held",
     "runs": "list run directories, or show what is in one",
     "replay": "re-execute episodes of a run and compare them byte for byte",
     "rescore": "recompute rewards and advantages of a run and show what moved",

@@ -1,4 +1,4 @@
-"""Model and sandbox for verbs that ask a model but train nothing."""
+"""Model and sandbox for verbs that run no self-play."""
 
 from __future__ import annotations
 
@@ -30,5 +30,19 @@ async def open_policy(
                 told = [f"{name.removeprefix('endpoint/')} {value:g}" for name, value in policy.take_metrics().items()]
                 note(f"endpoint: {', '.join(told)}")
             await policy.close()
+    finally:
+        await sandbox.close()
+
+
+@asynccontextmanager
+async def open_trainer(config: RunConfig, note: Callable[[str], None]) -> AsyncIterator[tuple[build.Engine, Sandbox]]:
+    """The same with the trainer, which loads checkpoints; raises ``ConfigError`` for a model that cannot learn."""
+    sandbox = build.build_sandbox(config)
+    try:
+        engine = await build.build_warm_engine(config, sandbox, note)
+        try:
+            yield engine, sandbox
+        finally:
+            await engine.policy.close()
     finally:
         await sandbox.close()

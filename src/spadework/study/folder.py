@@ -1,0 +1,127 @@
+"""A study's folder: where each job leaves what, and which jobs are done.
+
+study.toml, frozen.json     the file as it was, and the settings that it gave
+pools/NAME-SEED.parquet     designed beforehand; NAME-SEED.json says that it is whole, and what it took
+runs/ARM-SEED/              an ordinary run directory, with heldout.jsonl, and done.json once all is there
+logs/JOB.log · report/
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spadework.errors import ConfigError
+from spadework.runs.files import write_whole
+from spadework.study.spec import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One piece of work: a pool to design, or an arm to run with one seed."""
+
+    name: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFolder:
+    """Names of the files below ``path``."""
+
+    path: Path
+
+    def run(self, arm: str, seed: int) -> Path:
+        """The run directory."""
+        return self.path / "runs" / f"{arm}-{seed}"
+
+    def pool(self, name: str, seed: int) -> Path:
+        """The prepared pool."""
+        return self.path / "pools" / f"{name}-{seed}.parquet"
+
+    def log(self, job: Job) -> Path:
+        """What the job printed."""
+        return self.path / "logs" / f"{job.name}-{job.seed}.log"
+
+    def mark(self, study: Study, job: Job) -> Path:
+        """The file that says that a job is done."""
+        if job.name in study.pools:
+            return self.pool(job.name, job.seed).with_suffix(".json")
+        return self.run(job.name, job.seed) / "done.json"
+
+    def heldout(self, arm: str, seed: int) -> Path:
+        """The held-out results of a run, one line an evaluation."""
+        return self.run(arm, seed) / "heldout.jsonl"
+
+    @property
+    def report(self) -> Path:
+        """Where the report goes."""
+        return self.path / "report"
+
+    @property
+    def frozen(self) -> Path:
+        """The settings, written before the first run."""
+        return self.path / "frozen.json"
+
+
+def pool_jobs(study: Study) -> list[Job]:
+    """Pools first: runs draw from them."""
+    return [
+        Job(name, seed)
+        for name, step in study.pools.items()
+        for seed in (study.seeds if step.seed is None else [step.seed])
+    ]
+
+
+def run_jobs(study: Study) -> list[Job]:
+    """Seed by seed, so that a study that is stopped has whole pairs."""
+    return [Job(arm, seed) for seed in study.seeds for arm in study.arms]
+
+
+def arm_pool(study: Study, folder: StudyFolder, arm: str, seed: int) -> Path | None:
+    """The prepared pool that a run draws from."""
+    name = study.arms[arm].pool
+    if name is None:
+        return None
+    own = study.pools[name].seed
+    return folder.pool(name, seed if own is None else own)
+
+
+def find_job(study: Study, text: str) -> Job:
+    """The job of ``NAME:SEED``. Raises ``ConfigError``."""
+    known = {str(job): job for job in [*pool_jobs(study), *run_jobs(study)]}
+    if text not in known:
+        raise ConfigError(f"--only {text}: this study has {', '.join(known)}")
+    return known[text]
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Whole or absent; NaN becomes null."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(plain(data), indent=1, allow_nan=False) + "\n"
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Whole or absent."""
+
+    def write(target: Path) -> None:
+        target.write_text(text, "utf-8")
+
+    write_whole(path, write)
+
+
+def plain(value: Any) -> Any:
+    """JSON without NaN and infinities, which become null."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and (not math.isfinite(value)):
+        return None
+    return value

@@ -1,0 +1,100 @@
+"""The settings of a study, written before its first run; whatever changed afterwards is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from spadework.config import dump_config
+from spadework.errors import ConfigError
+from spadework.study.folder import StudyFolder, write_json
+from spadework.study.spec import Study, resolve
+
+PACKAGES = ("spadework", "torch", "transformers", "numpy")
+"""Whose versions the numbers may depend on."""
+
+
+def freeze(study: Study, file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
+    """Write the settings, or hold them against those that stand there; returns those.
+
+    Raises ``ConfigError`` when the file or any setting that it resolves to has changed since.
+    """
+    now = _settings(study, file, quick)
+    if not folder.frozen.exists():
+        folder.path.mkdir(parents=True, exist_ok=True)
+        (folder.path / "study.toml").write_bytes(file.read_bytes())
+        write_json(folder.frozen, now)
+        return now
+    was = read_frozen(folder)
+    if was["quick"] != quick:
+        raise ConfigError(f"{folder.path} holds the {'quick' if was['quick'] else 'full'} study; give another --out")
+    if was["sha256"] != now["sha256"]:
+        raise ConfigError(
+            f"{file} has changed since its first run (SHA-256 {was['sha256'][:12]} then, {now['sha256'][:12]} now). "
+            f"What is compared was fixed beforehand: go on with the file as it was ({folder.path / 'study.toml'}), "
+            "or give the changed study another --out"
+        )
+    changes = _changes(was["configs"], now["configs"])
+    if changes:
+        told = "\n".join(f"  {line}" for line in changes)
+        raise ConfigError(
+            f"{folder.path} was started with other settings:\n{told}\nSet them back, or give the study another --out"
+        )
+    return was
+
+
+def read_frozen(folder: StudyFolder) -> dict[str, Any]:
+    """What ``freeze`` wrote. Raises ``ConfigError`` where nothing was begun, or it cannot be read."""
+    try:
+        return dict(json.loads(folder.frozen.read_text("utf-8")))
+    except FileNotFoundError:
+        raise ConfigError(f"{folder.path}: no study was begun here") from None
+    except ValueError as error:
+        raise ConfigError(f"{folder.frozen}: cannot be read: {error}") from None
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of what the numbers may depend on."""
+    found = {"python": platform.python_version(), "platform": sys.platform}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _settings(study: Study, file: Path, quick: bool) -> dict[str, Any]:
+    seed = study.seeds[0]
+    configs = {arm: dump_config(resolve(study, file, arm, seed, own.pool)) for arm, own in study.arms.items()}
+    return {
+        "file": file.name,
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "quick": quick,
+        "seeds": list(study.seeds),
+        "cycles": study.cycles,
+        "versions": versions(),
+        "configs": configs | {"": dump_config(resolve(study, file, None, seed))},
+    }
+
+
+def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    before, after = _flat(was, ()), _flat(now, ())
+    keys = dict.fromkeys([*before, *after])
+    return [
+        f"{key or 'study'}: {before.get(key)!r} -> {after.get(key)!r}"
+        for key in keys
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _flat(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        return {".".join(path): value}
+    return {key: one for name, item in value.items() for key, one in _flat(item, (*path, name)).items()}

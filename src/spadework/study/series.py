@@ -1,0 +1,157 @@
+"""What a finished or unfinished run says, as series over its cycles, by updates and by the clock."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spadework.errors import ConfigError
+from spadework.runs.store import RunStore
+from spadework.study.folder import Job, StudyFolder, arm_pool
+from spadework.study.spec import Measure, Study
+
+Points = Sequence[tuple[int, float]]
+"""(updates so far, value): what a cycle measured stands after its update; 0 is the start."""
+
+DERIVED: Mapping[str, Callable[[Mapping[str, float]], float]] = {
+    "designer/broken_share": lambda cycle: 1 - cycle["designer/ran_share"],
+    "designer/regret_width": lambda cycle: cycle["designer/regret_high"] - cycle["designer/regret_low"],
+}
+"""Series that a cycle's metrics give."""
+LEVELS = "pool/reward_levels"
+HELD_OUT = "heldout/"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeries:
+    """One run. ``clock[u]`` is the training time, in seconds, that had passed after ``u`` updates."""
+
+    arm: str
+    seed: int
+    series: Mapping[str, Points]
+    clock: Sequence[float]
+    done: bool
+    evaluations: Sequence[Mapping[str, Any]] = field(default=())
+    """Lines of the held-out file."""
+
+    @property
+    def updates(self) -> int:
+        """Cycles that are in."""
+        return len(self.clock) - 1
+
+    def within(self, seconds: float) -> int:
+        """Updates that were made by then."""
+        return max((at for at, passed in enumerate(self.clock) if passed <= seconds), default=0)
+
+    def value(self, measure: Measure, updates: int) -> float:
+        """The measure as it stood after so many updates; NaN where its series had nothing yet."""
+        seen = [value for at, value in self.series.get(measure.series, ()) if at <= updates]
+        if not seen:
+            return math.nan
+        last = _mean(seen[-measure.last :])
+        return last - _mean(seen[: measure.last]) if measure.since_start else last
+
+    def first(self, measure: Measure) -> float:
+        """The mean of its first values."""
+        values = [value for _, value in self.series.get(measure.series, ())]
+        return _mean(values[: measure.last])
+
+
+def read_run(study: Study, folder: StudyFolder, arm: str, seed: int) -> RunSeries | None:
+    """What one run has so far; ``None`` before its first cycle. Raises ``RunError`` for a broken run directory."""
+    path = folder.run(arm, seed)
+    if not (path / "run.sqlite").is_file():
+        return None
+    store = RunStore.read(path)
+    try:
+        metrics = store.metrics()
+        files = store.episode_files()
+    finally:
+        store.close()
+    evaluations = read_evaluations(folder.heldout(arm, seed))
+    wanted = {measure.series for measure in study.measures.values()}
+    series: dict[str, Points] = {
+        name: [(cycle + 1, value) for cycle, value in points] for name, points in metrics.items()
+    }
+    series |= {name: points for name in DERIVED if name in wanted and (points := _derived(metrics, DERIVED[name]))}
+    if LEVELS in wanted:
+        series[LEVELS] = [(int(file.stem) + 1, reward_levels(file)) for file in files]
+    series |= _held_out(evaluations)
+    return RunSeries(
+        arm=arm,
+        seed=seed,
+        series=series,
+        clock=_clock(metrics, _pool_seconds(study, folder, arm, seed)),
+        done=folder.mark(study, Job(arm, seed)).exists(),
+        evaluations=evaluations,
+    )
+
+
+def read_evaluations(path: Path) -> list[dict[str, Any]]:
+    """The held-out results of a run so far, a torn last line left out. Raises ``ConfigError``."""
+    lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else []
+    try:
+        return [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise ConfigError(f"{path}: holds a line that is no result ({error}); move it away") from None
+
+
+def reward_levels(file: Path) -> float:
+    """Distinct returns of an environment's unhinted episodes in one cycle: the mean over environments, or NaN."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(file, columns=["environment_id", "arm", "return_"]).to_pylist()
+    levels: dict[str, set[float]] = {}
+    for row in rows:
+        if row["arm"] == "unhinted" and not math.isnan(row["return_"]):
+            levels.setdefault(row["environment_id"], set()).add(round(row["return_"], 6))
+    return _mean([len(own) for own in levels.values()]) if levels else math.nan
+
+
+def _derived(metrics: Mapping[str, Points], formula: Callable[[Mapping[str, float]], float]) -> Points:
+    cycles: dict[int, dict[str, float]] = {}
+    for name, points in metrics.items():
+        for cycle, value in points:
+            cycles.setdefault(cycle, {})[name] = value
+    found = []
+    for cycle, values in sorted(cycles.items()):
+        try:
+            found.append((cycle + 1, formula(values)))
+        except KeyError:  # a cycle without designs, or without that arm
+            continue
+    return found
+
+
+def _held_out(evaluations: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
+    names = ("win_rate", "hinted_win_rate", "return")
+    found: dict[str, list[tuple[int, float]]] = {}
+    for line in sorted(evaluations, key=lambda one: int(one["updates"])):
+        for name in names:
+            if line.get(name) is not None:
+                found.setdefault(HELD_OUT + name, []).append((int(line["updates"]), float(line[name])))
+    return dict(found)
+
+
+def _clock(metrics: Mapping[str, Points], before: float) -> list[float]:
+    collect, update = (dict(metrics.get(f"time/{name}_s", ())) for name in ("collect", "update"))
+    clock = [0.0]
+    for cycle in sorted(collect):
+        start = before if len(clock) == 1 else clock[-1]
+        clock.append(start + collect[cycle] + update.get(cycle, 0.0))
+    return clock
+
+
+def _pool_seconds(study: Study, folder: StudyFolder, arm: str, seed: int) -> float:
+    """What the making of the arm's pool took: its agent could not begin before."""
+    pool = arm_pool(study, folder, arm, seed)
+    mark = pool.with_suffix(".json") if pool else None
+    return float(json.loads(mark.read_text("utf-8"))["seconds"]) if mark and mark.exists() else 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return math.fsum(known) / len(known) if known else math.nan
