@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.envs.actions import last_box
+from spadework.envs.mathematics import same_value
 from spadework.errors import ConfigError
 
 RELATIVE_ERROR = 1e-6
@@ -55,22 +56,11 @@ def regex(given: str, answer: str) -> bool:
     return re.fullmatch(answer, given) is not None
 
 
-def mathematical(given: str, answer: str) -> bool:
-    """The same by ``math_verify``: equal expressions, sets, intervals and the like; what cannot be read is wrong."""
-    from math_verify import parse, verify
-
-    try:
-        gold, found = (parse(rf"\boxed{{{text}}}") for text in (answer, given))
-        return bool(gold and found and verify(gold, found))
-    except Exception:  # noqa: BLE001  a parser of whatever a model writes
-        return False
-
-
 GRADERS: Mapping[str, Callable[[str, str], bool]] = {
     "exact": exact,
     "numeric": numeric,
     "regex": regex,
-    "math": mathematical,
+    "math": same_value,
 }
 
 

@@ -1,0 +1,1 @@
+"""Scores: benchmark suites and held-out environments, by whatever model satisfies ``Policy``."""

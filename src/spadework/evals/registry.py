@@ -1,0 +1,133 @@
+"""The suites by name, what each can be asked for, and how one is opened."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from spadework.envs.sandbox import Sandbox
+from spadework.errors import ConfigError
+from spadework.evals.benchmark import Benchmark
+from spadework.policies.base import Policy, SamplingParams
+
+SUITES = {
+    "aime2025": "AIME 2025, mean of 32 tries",
+    "aime2026": "AIME 2026, mean of 32 tries",
+    "gpqa": "GPQA-Diamond, two passes with shuffled choices",
+}
+"""Name -> help line. A suite is the module ``evals/suites/NAME.py``; those of one year each share a module."""
+_MODULES = {"aime2025": "aime", "aime2026": "aime"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A published way to run a suite."""
+
+    sampling: SamplingParams
+    trials: int = 1
+    """Tries at each problem."""
+    extra: Mapping[str, int | float | str] = field(default_factory=dict)
+    """What else a suite's protocol fixes (turns, seeds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteInfo:
+    """What a suite says of itself without loading anything heavy."""
+
+    summary: str
+    presets: Mapping[str, Preset]
+    data_help: str
+    """Where the data comes from and which format it has; shown by ``--data-help``."""
+    needs_data: bool = False
+    """Whether nothing runs without ``--data``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteOptions:
+    """How a suite is opened."""
+
+    preset: str = "paper"
+    data: Path | None = None
+    sampling: Mapping[str, float | int] = field(default_factory=dict)
+    """Changes to the preset's sampling, by field."""
+    trials: int | None = None
+    sandbox: Sandbox | None = None
+    """Runs programs of the model."""
+    user: Policy | None = None
+    """Plays the simulated user, or judges."""
+    seed: int = 0
+
+
+def suite_module(name: str) -> Any:
+    """The module of a suite. Raises ``ConfigError`` for a name that is none."""
+    if name not in SUITES:
+        raise ConfigError(f"{name}: no such suite; there are {', '.join(SUITES)}")
+    return importlib.import_module(f"spadework.evals.suites.{_MODULES.get(name, name).replace('-', '_')}")
+
+
+def suite_info(name: str) -> SuiteInfo:
+    """What a suite says of itself. Raises ``ConfigError``."""
+    info: SuiteInfo = suite_module(name).INFO
+    return info
+
+
+def open_suite(name: str, options: SuiteOptions) -> Benchmark:
+    """The suite, ready to run. Raises ``ConfigError`` for missing data, packages or presets."""
+    module = suite_module(name)
+    info: SuiteInfo = module.INFO
+    if options.preset not in info.presets:
+        raise ConfigError(f"{name}: no preset {options.preset!r}; there are {', '.join(info.presets)}")
+    if info.needs_data and options.data is None:
+        raise ConfigError(f"{name}: its data is not shipped; see `spadework eval --data-help {name}`, then --data FILE")
+    benchmark: Benchmark = module.make(name, options)
+    return benchmark
+
+
+def chosen_preset(info: SuiteInfo, options: SuiteOptions) -> Preset:
+    """The options' preset with their changes. Raises ``ConfigError`` for a sampling field that does not exist."""
+    preset = info.presets[options.preset]
+    unknown = set(options.sampling) - set(asdict(preset.sampling))
+    if unknown:
+        raise ConfigError(f"sampling has no {sorted(unknown)[0]!r}; there are {', '.join(asdict(preset.sampling))}")
+    sampling = replace(preset.sampling, **options.sampling)  # type: ignore[arg-type]
+    return replace(preset, sampling=sampling, trials=options.trials or preset.trials)
+
+
+def sampling_told(preset: Preset) -> dict[str, Any]:
+    """Sampling, tries and the rest of a preset, as a ``Setting`` holds them."""
+    sampling = {key: value for key, value in asdict(preset.sampling).items() if value not in ((), None)}
+    return {**sampling, "trials": preset.trials, **preset.extra}
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Versions of ours and of what else bears on a score."""
+    return {name: importlib.metadata.version(name) for name in ("spadework", *packages) if _installed(name)}
+
+
+def needs(module: str, install: str) -> None:
+    """Raise ``ConfigError`` that says what to install when ``module`` is missing."""
+    if importlib.util.find_spec(module) is None:
+        raise ConfigError(f"this suite needs the package {module}: {install}")
+
+
+def data_told(path: Path) -> str:
+    """A user's file as a ``Setting`` names it. Raises ``ConfigError`` when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return f"{path.name} sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

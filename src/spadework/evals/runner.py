@@ -1,0 +1,262 @@
+"""Runs a suite item by item: every item is on disk once it ended, and a rerun goes on with those that are missing.
+
+FOLDER/SUITE.items.jsonl    a header with the setting's digest, then a line an item, while it runs
+FOLDER/SUITE.json           the result, written whole at the end; then the other file goes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from spadework.errors import ConfigError, FaultError, RunError
+from spadework.evals.benchmark import Benchmark
+from spadework.evals.records import Item, ItemResult, Setting, SuiteResult, item_from, read_result, write_result
+from spadework.policies.base import Policy
+from spadework.runs.files import write_whole
+
+LOOK_AFTER = 8
+"""Items after which too many faults of the endpoint stop a suite."""
+MOST_FAULTS = 0.5
+"""Their share that does."""
+
+
+class Watch(Protocol):
+    """Who watches: the terminal, or nobody."""
+
+    def begin(self, suite: str, total: int, done: int) -> None:
+        """A suite of ``total`` items begins, of which ``done`` were there already."""
+        ...
+
+    def item(self, result: ItemResult) -> None:
+        """An item ended."""
+        ...
+
+
+class Nobody:
+    """A ``Watch`` that looks away."""
+
+    def begin(self, suite: str, total: int, done: int) -> None:
+        """See ``Watch``."""
+
+    def item(self, result: ItemResult) -> None:
+        """See ``Watch``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which items to ask."""
+
+    limit: int | None = None
+    """Problems of each group; their tries all count."""
+    only: tuple[str, ...] = ()
+    """Groups, or the beginnings of item ids."""
+
+    def of(self, items: Sequence[Item]) -> list[tuple[int, Item]]:
+        """The chosen items, each with its place among all. Raises ``ConfigError`` when there is none."""
+        kept: list[tuple[int, Item]] = []
+        units: dict[str, set[str]] = defaultdict(set)
+        for place, item in enumerate(items):
+            if self.only and not any(item.group == name or item.id.startswith(name) for name in self.only):
+                continue
+            own, unit = units[item.group], item.unit or item.id
+            if self.limit is None or unit in own or len(own) < self.limit:
+                own.add(unit)
+                kept.append((place, item))
+        if not kept:
+            groups = ", ".join(dict.fromkeys(item.group for item in items if item.group)) or "none"
+            raise ConfigError(f"--only {' '.join(self.only)}: no item is named so; the groups are: {groups}")
+        return kept
+
+    def __str__(self) -> str:
+        parts = [f"limit {self.limit}"] if self.limit is not None else []
+        return ", ".join(parts + ([f"only {' '.join(self.only)}"] if self.only else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where results lie, and how a suite is run."""
+
+    folder: Path
+    jobs: int = 8
+    """Items at a time; 0 for all at once, as a deterministic engine likes it."""
+    choice: Choice = Choice()
+    retry: bool = False
+    """Try items again that ended in a fault."""
+
+
+async def run_benchmark(
+    benchmark: Benchmark, policy: Policy, subject: Mapping[str, str], where: Where, watch: Watch | None = None
+) -> SuiteResult:
+    """Score every chosen item that has no result yet, and write the suite's result.
+
+    Raises:
+        ConfigError: what lies in the folder belongs to another setting or subject.
+        RunError: too many items failed by the endpoint; those are tried again by the next call.
+    """
+    watch = watch or Nobody()
+    setting = dataclasses.replace(benchmark.setting, selection=str(where.choice))
+    chosen = where.choice.of(benchmark.items())
+    book = _Book(where.folder, setting, subject, retry=where.retry)
+
+    def keep(one: ItemResult) -> None:
+        book.add(one)
+        watch.item(one)
+
+    try:
+        missing = [(place, item) for place, item in chosen if item.id not in book.results]
+        watch.begin(setting.suite, len(chosen), len(chosen) - len(missing))
+        await _score_all(benchmark, policy, missing, where.jobs, keep)
+    finally:
+        book.close()
+    result = SuiteResult(setting, dict(subject), tuple(book.results[item.id] for _, item in chosen))
+    book.finish(result)
+    return result
+
+
+async def _score_all(
+    benchmark: Benchmark,
+    policy: Policy,
+    items: Sequence[tuple[int, Item]],
+    jobs: int,
+    keep: Callable[[ItemResult], None],
+) -> None:
+    """Score ``jobs`` items at a time and ``keep`` each result when it is there."""
+    gate = asyncio.Semaphore(jobs or max(1, len(items)))
+    ended: list[ItemResult] = []
+
+    async def one(place: int, item: Item) -> None:
+        async with gate:
+            with policy.attend():
+                result = await score_item(benchmark, policy, item, (place,))
+        keep(result)
+        ended.append(result)
+        _check_faults(benchmark.setting.suite, ended)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            with policy.attend():
+                for place, item in items:
+                    group.create_task(one(place, item))
+                await asyncio.sleep(0)  # as in play: the first of them attend before a batch may start
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+
+
+async def score_item(benchmark: Benchmark, policy: Policy, item: Item, key: tuple[int, ...]) -> ItemResult:
+    """Score one item; a fault is part of the result."""
+    began = time.monotonic()
+    unit = item.unit or item.id
+    try:
+        outcome = await benchmark.score(policy, item, key)
+    except FaultError as error:
+        spent = round(time.monotonic() - began, 3)
+        return ItemResult(item.id, item.group, unit, 0.0, seconds=spent, fault=error.fault)
+    return ItemResult(
+        id=item.id,
+        group=item.group,
+        unit=unit,
+        score=min(1.0, max(0.0, float(outcome.score))),
+        answer=outcome.answer[:2_000],
+        tokens=outcome.tokens,
+        seconds=round(time.monotonic() - began, 3),
+        detail=outcome.detail,
+    )
+
+
+def _check_faults(suite: str, ended: Sequence[ItemResult]) -> None:
+    """Stop loudly when the endpoint, not the model, fails: zeros of a dead server are no score."""
+    faults = [one.fault for one in ended if one.fault is not None and one.fault.kind == "endpoint"]
+    if len(ended) >= LOOK_AFTER and len(faults) > MOST_FAULTS * len(ended):
+        raise RunError(
+            f"{suite}: {len(faults)} of {len(ended)} items failed by the endpoint, the last one: {faults[-1].code} "
+            f"{faults[-1].message}. The same command tries them again."
+        )
+
+
+class _Book:
+    """The items so far, in memory and on disk."""
+
+    def __init__(self, folder: Path, setting: Setting, subject: Mapping[str, str], *, retry: bool) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._result, self._path = folder / f"{setting.suite}.json", folder / f"{setting.suite}.items.jsonl"
+        self._digest = setting.digest(subject)
+        self.results: dict[str, ItemResult] = {}
+        if self._result.exists() and not self._path.exists():
+            self._take_result(setting, subject)
+        if self._path.exists():
+            self._take_items(setting)
+        self.results = {
+            name: one
+            for name, one in self.results.items()
+            if one.fault is None or not (retry or (one.fault.kind == "endpoint" and self._path.exists()))
+        }
+        write_whole(self._path, self._write)
+        self._file = self._path.open("a", encoding="utf-8")
+
+    def add(self, result: ItemResult) -> None:
+        """Take in one item's result."""
+        self.results[result.id] = result
+        self._file.write(_line(dataclasses.asdict(result)))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def finish(self, result: SuiteResult) -> None:
+        """Write the suite's result; the items' file is not needed any more."""
+        write_whole(self._result, lambda path: write_result(result, path))
+        self._path.unlink()
+
+    def _write(self, path: Path) -> None:
+        rows = [{"digest": self._digest}, *(dataclasses.asdict(one) for one in self.results.values())]
+        path.write_text("".join(map(_line, rows)), "utf-8")
+
+    def _take_result(self, setting: Setting, subject: Mapping[str, str]) -> None:
+        old = read_result(self._result)
+        if old.setting.digest(old.subject) != self._digest:
+            raise ConfigError(
+                f"{self._result}: holds a result of {_differences(old, setting, subject)}; give another --out folder, "
+                "or move it away"
+            )
+        self.results = {item.id: item for item in old.items}
+
+    def _take_items(self, setting: Setting) -> None:
+        """Lines of an unfinished run; what follows the last line end was torn off by a kill."""
+        try:
+            head, *rows = [json.loads(line) for line in self._path.read_text("utf-8").split("\n")[:-1]]
+            same = head["digest"] == self._digest
+            self.results = {one.id: one for one in map(item_from, rows)}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigError(f"{self._path}: cannot be gone on with ({error!r}); move it away") from None
+        if not same:
+            raise ConfigError(
+                f"{self._path}: holds items of {setting.suite} under other settings or of another model; give another "
+                "--out folder, or move it away"
+            )
+
+
+def _line(row: Mapping[str, object]) -> str:
+    return json.dumps(row) + "\n"
+
+
+def _differences(old: SuiteResult, setting: Setting, subject: Mapping[str, str]) -> str:
+    """What sets a result apart from what is asked for now."""
+    before = {**dataclasses.asdict(old.setting), "subject": dict(old.subject)}
+    now = {**dataclasses.asdict(setting), "subject": dict(subject)}
+    changed = [
+        f"{name} {before[name]!r} (now {now[name]!r})" for name in now if _as_json(before[name]) != _as_json(now[name])
+    ]
+    return "; ".join(changed)
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
