@@ -156,7 +156,8 @@ class _Work:
         jobs = run_jobs(study)
         total = len(jobs) * study.cycles
         new, passed = cycles - self._start, time.monotonic() - self._began
-        left = f"about {(total - cycles) * passed / new / 60:.0f} min left" if new else "time left unknown"
+        seconds = (total - cycles) * passed / new if new else 0.0
+        left = f"{int(seconds // 60)} min {int(seconds % 60):02d} s left" if new else "time left unknown"
         return f"{self._done} of {len(jobs)} runs done, {self._going} going; cycle {cycles} of {total}; {left}"
 
 

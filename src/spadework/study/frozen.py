@@ -13,6 +13,7 @@ from typing import Any
 
 from spadework.config import dump_config
 from spadework.errors import ConfigError
+from spadework.runs.files import locked
 from spadework.study.folder import StudyFolder, write_json
 from spadework.study.spec import Study, resolve
 
@@ -26,11 +27,12 @@ def freeze(study: Study, file: Path, folder: StudyFolder, quick: bool) -> dict[s
     Raises ``ConfigError`` when the file or any setting that it resolves to has changed since.
     """
     now = _settings(study, file, quick)
-    if not folder.frozen.exists():
-        folder.path.mkdir(parents=True, exist_ok=True)
-        (folder.path / "study.toml").write_bytes(file.read_bytes())
-        write_json(folder.frozen, now)
-        return now
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with locked(folder.path / "lock"):  # jobs of a cluster may begin a study together
+        if not folder.frozen.exists():
+            (folder.path / "study.toml").write_bytes(file.read_bytes())
+            write_json(folder.frozen, now)
+            return now
     was = read_frozen(folder)
     if was["quick"] != quick:
         raise ConfigError(f"{folder.path} holds the {'quick' if was['quick'] else 'full'} study; give another --out")

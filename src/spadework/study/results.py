@@ -142,7 +142,7 @@ def _comparisons(
         started = [runs.get((claim.arm, seed)) for seed in study.seeds]
         others = {"its start": [run.first(measure) if run else math.nan for run in started]}
     elif claim.than:
-        others = {arm: values[claim.measure][arm] for arm in claim.than}
+        others = {study.label(arm): values[claim.measure][arm] for arm in claim.than}
     else:
         others = {"the bar": [0.0] * len(own)}
     return tuple(compare(name, own, them, by=claim.by, bar=claim.bar, side=claim.side) for name, them in others.items())
