@@ -217,6 +217,31 @@ async def test_open_many_keeps_order_and_faults() -> None:
         assert [isinstance(outcome, ProgramError) for outcome in outcomes] == [False, True, False]
 
 
+CROWD = """
+import array, os, socket, sys
+if os.getuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+for _ in range(40):
+    ends[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0]))])
+print("sent", flush=True)
+sys.stdin.read()
+"""
+
+
+async def test_descriptors_that_the_same_user_has_on_their_way_stop_no_birth() -> None:
+    """The kernel counts those of all of a user's processes against the limit of the one that sends another."""
+    crowd = subprocess.Popen([sys.executable, "-c", CROWD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert crowd.stdout is not None and crowd.stdout.readline() == "sent\n"
+        async with ForkServer(PoolLimits(zygotes=1)) as sandbox:
+            sessions = [await sandbox.open(GAME, LIMITS) for _ in range(3)]
+            for session in sessions:
+                assert (await session.reset(1)).observation
+    finally:
+        crowd.communicate()
+
+
 async def test_many_programs_do_not_pile_up() -> None:
     async with ForkServer(PoolLimits(zygotes=1)) as sandbox:
         for number in range(80):

@@ -101,8 +101,8 @@ class Host:
         return found
 
 
-async def play(sandbox: Sandbox, hostile: Hostile, host: Host) -> str:
-    """What came of it: a fault's code, ``none``, or a sentence about the harm."""
+async def play(sandbox: Sandbox, hostile: Hostile, host: Host) -> tuple[str, str]:
+    """What came of it: a fault's code, ``none``, or a sentence about the harm; and what the fault says."""
     source = host.fill(hostile.source)
     try:
         session = await sandbox.open(source, LIMITS)
@@ -110,17 +110,17 @@ async def play(sandbox: Sandbox, hostile: Hostile, host: Host) -> str:
             await session.reset(1)
             step = await session.step("go")
             if "ESCAPED" in step.observation or "CANARY" in step.observation:
-                return f"harm: {step.observation[:200]}"
+                return f"harm: {step.observation[:200]}", ""
             if not abs(step.reward) <= 1.0:
-                return f"harm: a reward of {step.reward}"
+                return f"harm: a reward of {step.reward}", ""
             await asyncio.sleep(hostile.idle)
             if hostile.idle:
                 await session.step("again")
         finally:
             await session.close()
     except FaultError as error:
-        return error.fault.code if error.fault.kind == "program" else f"harm: {error}"
-    return "none"
+        return error.fault.code if error.fault.kind == "program" else f"harm: {error}", str(error)
+    return "none", ""
 
 
 async def beside(sandbox: Sandbox, hostile: Hostile, host: Host, transcript: list[str]) -> dict[str, Any]:
@@ -130,10 +130,10 @@ async def beside(sandbox: Sandbox, hostile: Hostile, host: Host, transcript: lis
     try:
         await bystander.reset(7)
         seen = [(await bystander.step("a")).observation]
-        ended = await play(sandbox, hostile, host)
+        ended, why = await play(sandbox, hostile, host)
         seen += [(await bystander.step("a")).observation for _ in range(2)]
     except FaultError as error:
-        seen, ended = [str(error)], "unknown"
+        seen, ended, why = [str(error)], "unknown", ""
     finally:
         await bystander.close()
     seconds = round(asyncio.get_running_loop().time() - began, 2)
@@ -142,6 +142,7 @@ async def beside(sandbox: Sandbox, hostile: Hostile, host: Host, transcript: lis
     return {
         "name": hostile.name,
         "ended": ended,
+        "why": why[:500],
         "bystander": seen == transcript,
         "ok": well,
         "seconds": seconds,

@@ -55,4 +55,4 @@ def test_every_program_is_stopped(results: dict[str, dict[str, Any]], mode: str)
         for name in [*NAMES, "the host"]
         if not lines.get(name, {}).get("ok")
     ]
-    assert not bad, "\n".join(f"{line['name']}: {line['ended']}" for line in bad)
+    assert not bad, "\n".join(f"{line['name']}: {line['ended']} {line.get('why', '')}" for line in bad)

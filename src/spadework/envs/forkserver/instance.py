@@ -54,6 +54,8 @@ class Instance:
         self.pid = 0
         self.vouched: asyncio.Future[int] | None = None
         """Its process id as its zygote knows it, once it tells; None where there is no zygote."""
+        self.forked = False
+        """Whether a template forked it: a birth that untrusted code had a hand in."""
         self.forks = 0
         self.forking = 0
         """Plays of this template that were started, and that are on their way."""
@@ -66,6 +68,7 @@ class Instance:
         self._loop = asyncio.get_running_loop()
         self.shared_bytes = 0
         """Memory that it had from the start, which it shares with what it was forked from."""
+        self._started = False
         self._called = False
         self._reply: asyncio.Future[Reply] | None = None
         self._buffer = bytearray()
@@ -102,10 +105,12 @@ class Instance:
         finally:
             if self._sock.fileno() >= 0:
                 self._loop.remove_reader(self._sock)
-        data, self.pid = hello(self._sock) if ready.done() and self.fault is None else (b"", 0)
+        data, self.pid = hello(self._sock) if self.fault is None else (b"", 0)
         if not data:  # its end tells more, if it comes
             await asyncio.wait({self.exited}, timeout=GRACE_SECONDS)
-        if data != wire.HELLO:
+        if data != wire.HELLO and self.forked and self.exited.done():
+            self.fail(death(self.exited.result()))
+        elif data != wire.HELLO:
             self.fail(SandboxError(NO_START, "a sandboxed child did not start", data.decode(errors="replace")))
         if self.fault is None and self.vouched is not None:
             await asyncio.wait({self.vouched, self.exited}, return_when=asyncio.FIRST_COMPLETED)
@@ -113,6 +118,7 @@ class Instance:
             self.fail(ProgramError(wire.DIED, "broke the protocol: another process spoke for it"))
         if self.fault is not None:
             raise self.fault
+        self._started = True
         self._loop.add_reader(self._sock, self._readable)
 
     def _is_itself(self) -> bool:
@@ -327,8 +333,8 @@ class Instance:
 
     def _connection_lost(self) -> None:
         """The child has hung up or has exited, unasked. Wait for its exit status, which says why, but not long."""
-        if self.fault is not None:
-            return
+        if self.fault is not None or not self._started:
+            return  # ``start`` judges a child that did not
         if self.exited.done():
             self.fail(death(self.exited.result()))
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from spadework.envs.sandbox import Limits
 from spadework.errors import ProgramError, SandboxError
 
 MESSAGE = 1 << 16
+RETRY_SECONDS = 0.01
 
 
 class Nursery:
@@ -69,7 +71,7 @@ class Nursery:
         number = self._ids
         instance = Instance(ours, limits, lambda: self._kill(number), gate=self._gate)
         instance.vouched = self._loop.create_future()
-        instance.id, instance.shared_bytes = number, self.held
+        instance.id, instance.shared_bytes, instance.forked = number, self.held, order["do"] == "fork"
         self.instances[number] = instance
         self._say({**order, "ids": [number]}, [theirs])
         return instance
@@ -90,7 +92,10 @@ class Nursery:
             except BlockingIOError:
                 self._loop.add_writer(self._control, self._flush)
                 return
-            except OSError:
+            except OSError as error:
+                if error.errno == errno.ETOOMANYREFS:  # of all descriptors that this user has on their way
+                    self._loop.call_later(RETRY_SECONDS, self._flush)
+                    return
                 break  # it is dying: reading tells
             self._outbox.popleft()
             for sock in sockets:

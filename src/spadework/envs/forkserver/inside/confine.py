@@ -22,7 +22,8 @@ def confine(socket: int, memory: int) -> None:
     if landlock.version() >= 1:
         landlock.restrict()
     kernel.give_up_rights()
-    kernel.limit(base + memory, kernel.LIFETIME_CPU, wire.SOCKET + 1)
+    kernel.limit(base + memory, kernel.LIFETIME_CPU)
+    kernel.limit_descriptors(wire.SOCKET + 1)
     seccomp.Filter(ask_to_fork=False).install()
 
 

@@ -65,16 +65,20 @@ def give_up_rights() -> None:
     prctl(WRITE_OR_EXECUTE, 1)
 
 
-def limit(memory: int, cpu_seconds: int, descriptors: int) -> None:
+def limit(memory: int, cpu_seconds: int) -> None:
     """Hard limits; ``memory`` is in bytes of address space. CPU is judged by the host, this is the net below."""
     for what, most in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, descriptors),
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_SIGPENDING, 16),
     ):
         resource.setrlimit(what, (most, most))
+
+
+def limit_descriptors(most: int, pid: int = 0) -> None:
+    """Apart from the others: it also bounds how many descriptors all of a user's processes may have on their way."""
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))

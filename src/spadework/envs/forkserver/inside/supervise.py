@@ -8,6 +8,7 @@ own process group; else the whole group dies, which is that one program's plays 
 from __future__ import annotations
 
 import array
+import contextlib
 import errno
 import fcntl
 import os
@@ -18,7 +19,8 @@ from collections import deque
 from collections.abc import Container
 from time import clock_gettime, monotonic  # by name: virtual time replaces the module's
 
-from .template import FORK_FLAGS, PID
+from . import kernel
+from .template import DESCRIPTORS, FORK_FLAGS, PID
 
 RECEIVE, SEND = 0xC0502100, 0xC0182101
 NOTICE = struct.Struct("=QIIiIQ6Q")
@@ -50,20 +52,23 @@ class Supervised:
     def request(self, instance: int, sock: int) -> None:
         """Have a play forked as soon as the template is free."""
         self.waiting.append((instance, sock))
-        self._next()
+        self.proceed()
 
-    def _next(self) -> None:
+    def proceed(self) -> None:
+        """Ask for the next play's fork if the template is free."""
         if self.current >= 0 or not self.waiting or self.listener < 0:
             return
-        self.current, sock = self.waiting.popleft()
-        self.allowed, self.asked_at, self.cpu_at = True, monotonic(), self._cpu()
+        instance, sock = self.waiting[0]
         rights = array.array("i", [sock])
         try:
             self.control.sendmsg([b"fork"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
-        except OSError:
-            pass  # it is dying: reaping it or the deadline tells
-        finally:
-            os.close(sock)
+        except OSError as error:
+            if error.errno == errno.ETOOMANYREFS:
+                return  # too many descriptors of this user are on their way: once more at the next tick
+            # else it is dying: reaping it or the deadline tells
+        self.waiting.popleft()
+        self.current, self.allowed, self.asked_at, self.cpu_at = instance, True, monotonic(), self._cpu()
+        os.close(sock)
 
     def unborn(self) -> list[int]:
         """The instances that it was asked for and has not given."""
@@ -72,7 +77,7 @@ class Supervised:
     def give_up(self) -> int:
         """Go on to the next play; gives the instance that will not be."""
         instance, self.current, self.allowed = self.current, -1, False
-        self._next()
+        self.proceed()
         return instance
 
     def overdue(self) -> bool:
@@ -98,7 +103,10 @@ class Supervised:
             raise EOFError
         if self.listener < 0 and ancillary:
             (self.listener,) = array.array("i", ancillary[0][2])
-            self._next()
+            with contextlib.suppress(OSError):  # it is dying: reaping it tells
+                kernel.limit_descriptors(DESCRIPTORS, self.pid)
+                self.control.send(b"limited")
+            self.proceed()
             return None
         if self.current < 0 or len(data) != PID.size:
             raise ValueError("spoke out of turn")
@@ -108,7 +116,7 @@ class Supervised:
         if pid in known or not self._owns(pid, strangers):
             raise ValueError(f"claimed process {pid}")
         born, self.current = (self.current, pid), -1
-        self._next()
+        self.proceed()
         return born
 
     def _owns(self, pid: int, strangers: dict[int, tuple[int, int]]) -> bool:

@@ -41,10 +41,12 @@ class Template:
         self._frozen = False
 
     def hand_over(self, listener: int) -> None:
-        """Give the zygote the descriptor on which it hears of every attempt to fork."""
+        """Give the zygote the descriptor on which it hears of every attempt to fork, and wait for its limit on them."""
         rights = array.array("i", [listener])
         self._control.sendmsg([b"listener"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         os.close(listener)
+        if not self._control.recv(16):
+            os._exit(0)  # the zygote is gone
 
     def wait(self) -> None:
         """Fork plays until the host has a request. In a play there is nothing to wait for."""

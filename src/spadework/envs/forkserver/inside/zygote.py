@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from . import kernel, layers, wire
 from .runner import Runner, serve
 from .supervise import Supervised
-from .template import DESCRIPTORS, Template
+from .template import Template
 from .warm import warm
 
 MOST_DESCRIPTORS = 64
@@ -46,6 +46,8 @@ class Zygote:
         self.reasons: dict[int, str] = {}
         self.strangers: dict[int, tuple[int, int]] = {}
         """Process id to group and status, of plays that died before their template told of them."""
+        self.telling = -1
+        """In a child: the descriptor on which it says why it could not start."""
         self.poll = select.poll()
         self.owners: dict[int, int] = {}
         """Descriptor to the template that it belongs to."""
@@ -74,6 +76,8 @@ class Zygote:
             for instance, template in list(self.templates.items()):
                 if template.overdue():
                     self.punish(instance, "did not fork when asked to")
+                else:
+                    template.proceed()
 
     def tell(self, message: dict[str, Any]) -> None:
         """To the host."""
@@ -128,6 +132,7 @@ class Zygote:
 
     def become_child(self, sock: int, control: socket.socket | None, memory: int) -> NoReturn:
         """Confine ourselves and serve. Never returns."""
+        self.telling = sock
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -136,7 +141,7 @@ class Zygote:
             gc.enable()
             os.write(wire.SOCKET, wire.HELLO)
         except BaseException:  # noqa: BLE001 - the host is told, whatever it was
-            os.write(sock, traceback.format_exc().encode()[-4000:])
+            os.write(self.telling, traceback.format_exc().encode()[-4000:])
             os._exit(1)
         runner = Runner(self.prelude, self.bases)
         if template is None:
@@ -147,12 +152,12 @@ class Zygote:
         """Descriptors, rights, limits, filter: in this order, since the filter forbids the rest."""
         if control is None:
             kernel.take_sockets([sock], self.null)
-            descriptors = wire.SOCKET + 1
+            kernel.limit_descriptors(wire.SOCKET + 1)
         else:
-            kernel.take_sockets([sock, control.detach()], self.null)
-            descriptors = DESCRIPTORS
+            kernel.take_sockets([sock, control.detach()], self.null)  # its zygote limits these, before it loads
+        self.telling = wire.SOCKET
         kernel.give_up_rights()
-        kernel.limit(self.base + memory, kernel.LIFETIME_CPU, descriptors)
+        kernel.limit(self.base + memory, kernel.LIFETIME_CPU)
         template = None if control is None else Template()
         filter_ = self.filter if control is None else self.asking_filter
         listener = -1 if filter_ is None else filter_.install()
