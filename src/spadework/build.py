@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spadework.analysis.diversity import text_diversity
 from spadework.config import EndpointSection, RunConfig
@@ -42,6 +43,9 @@ from spadework.selfplay.rewards import SkillAverages
 from spadework.selfplay.validation import Validator
 from spadework.selfplay.warmup import warm_up, warmup_hash, warmup_rows
 from spadework.types import Environment
+
+if TYPE_CHECKING:
+    from spadework.viewer.trials import Tools
 
 Note = Callable[[str], None]
 
@@ -147,6 +151,22 @@ def build_human(ask: Callable[[str], str]) -> Policy:
     from spadework.policies.human import HumanPolicy
 
     return HumanPolicy(ask)
+
+
+def build_viewer_tools(config: RunConfig) -> Tools:
+    """What the viewer runs programs and reads tokens with; the sandbox starts when it is first used."""
+    from spadework.policies.token_text import TokenTexts, token_texts
+    from spadework.viewer.trials import Tools
+
+    known: dict[str, TokenTexts | None] = {}
+
+    def texts_of(config: RunConfig) -> TokenTexts | None:
+        name = config.model.name
+        if name not in known:
+            known[name] = token_texts(name)
+        return known[name]
+
+    return Tools(build_sandbox(config), build_limits, texts_of)
 
 
 def bundled_examples(config: RunConfig) -> tuple[ExampleEnvironment, ...]:

@@ -211,7 +211,11 @@ class RunStore:
         """All rows of ``environments``, ``designs``, ``scores``, ``plays`` or ``regrets``, by cycle."""
         if table not in CYCLE_TABLES:
             raise ValueError(f"no table {table!r} in a run")
-        cursor = self._db.execute(f"SELECT * FROM {table} ORDER BY cycle, rowid")
+        return self.query(f"SELECT * FROM {table} ORDER BY cycle, rowid")
+
+    def query(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        """Rows of a SELECT over the tables of ``SCHEMA``, for readers that want few columns of many rows."""
+        cursor = self._db.execute(sql, parameters)
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 

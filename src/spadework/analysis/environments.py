@@ -1,0 +1,98 @@
+"""A run's environments as plain rows: where each came from, what its last plays gave, how it was related."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from spadework.runs.store import RunStore
+
+Row = dict[str, Any]
+
+_ENVIRONMENTS = """SELECT id, min(cycle) AS cycle, skill, domain, document_id AS document, design_id AS design, parents
+    FROM environments GROUP BY id ORDER BY min(cycle), rowid"""
+_PLAYS = """SELECT environment_id AS id, arm, max(cycle) AS last_cycle, count(*) AS cycles, sum(episodes) AS episodes,
+    sum(faults) AS faults, win_rate FROM plays GROUP BY environment_id, arm"""  # win_rate is that of the last cycle
+_REGRETS = "SELECT environment_id AS id, max(cycle), mean, low, high, n FROM regrets GROUP BY environment_id"
+_DESIGNS = """SELECT id, cycle, slot, attempt, skill, document_id AS document, environment_id AS environment, findings,
+    fault, repaired, variant FROM designs ORDER BY cycle, slot, attempt"""
+
+
+def environment_rows(store: RunStore) -> list[Row]:
+    """One row an environment, by the cycle in which it entered; figures are those of its last plays.
+
+    Keys: ``id``, ``cycle``, ``skill``, ``domain``, ``document``, ``design``, ``parents``, ``unhinted`` and ``hinted``
+    (win rates), ``regret`` with ``regret_low`` and ``regret_high``, ``last_cycle``, ``cycles`` in play, ``episodes``
+    and ``faults`` over all arms. What was never measured is ``None``.
+    """
+    plays: dict[str, dict[str, Row]] = {}
+    for play in store.query(_PLAYS):
+        plays.setdefault(play["id"], {})[play["arm"]] = play
+    regrets = {row["id"]: row for row in store.query(_REGRETS)}
+    return [
+        _row(environment, plays.get(environment["id"], {}), regrets.get(environment["id"], {}))
+        for environment in store.query(_ENVIRONMENTS)
+    ]
+
+
+def _row(environment: Row, arms: Mapping[str, Row], regret: Mapping[str, Any]) -> Row:
+    return {
+        **environment,
+        "parents": json.loads(environment["parents"]),
+        "unhinted": _rate(arms, "unhinted"),
+        "hinted": _rate(arms, "hinted"),
+        "regret": finite(regret.get("mean")),
+        "regret_low": finite(regret.get("low")),
+        "regret_high": finite(regret.get("high")),
+        "last_cycle": max((row["last_cycle"] for row in arms.values()), default=None),
+        "cycles": max((row["cycles"] for row in arms.values()), default=0),
+        "episodes": sum(row["episodes"] for row in arms.values()),
+        "faults": sum(row["faults"] for row in arms.values()),
+    }
+
+
+def design_rows(store: RunStore) -> list[Row]:
+    """One row an attempt at a design, without its texts; ``findings`` and ``fault`` are decoded."""
+    return [
+        {
+            **row,
+            "repaired": bool(row["repaired"]),
+            "findings": json.loads(row["findings"]),
+            "fault": json.loads(row["fault"]) if row["fault"] else None,
+        }
+        for row in store.query(_DESIGNS)
+    ]
+
+
+def relatives(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[list[str]], list[list[str]]]:
+    """Ancestors and descendants of an environment through memory, generation by generation, the nearest first.
+
+    A parent is an environment that stood as an example in the prompt that wrote its child.
+    """
+    parents = {row["id"]: list(row["parents"]) for row in rows}
+    children: dict[str, list[str]] = {}
+    for child, own in parents.items():
+        for parent in own:
+            children.setdefault(parent, []).append(child)
+    return _generations(parents, name), _generations(children, name)
+
+
+def _generations(edges: Mapping[str, list[str]], name: str) -> list[list[str]]:
+    seen, generation, found = {name}, [name], []
+    while generation:
+        generation = list(dict.fromkeys(n for one in generation for n in edges.get(one, ()) if n not in seen))
+        seen.update(generation)
+        if generation:
+            found.append(generation)
+    return found
+
+
+def _rate(arms: Mapping[str, Row], arm: str) -> float | None:
+    return finite(arms[arm]["win_rate"]) if arm in arms else None
+
+
+def finite(value: float | None) -> float | None:
+    """The value where it is a number; JSON has no NaN."""
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,35 @@
+"""Held-out results of a run, and the paper's own rows to stand beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+PAPER = Path(__file__).with_name("paper.json")
+"""Tables 1 and 2 of arXiv 2608.19197: per cent by suite."""
+
+
+def evaluations(run: Path) -> list[dict[str, Any]]:
+    """One row a result file ``evals/CYCLE/SUITE.json``, by cycle; a file that is not one is named in ``problem``."""
+    rows = []
+    for file in sorted((run / "evals").glob("*/*.json")):
+        place = {"suite": file.stem, "cycle": int(file.parent.name) if file.parent.name.isdigit() else None}
+        try:
+            result = json.loads(file.read_text(encoding="utf-8"))
+            rows.append({**place, **{key: result[key] for key in ("setting", "score", "groups", "n", "errors")}})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            rows.append({**place, "problem": f"{file.name} cannot be read: {error!r}"})
+    return rows
+
+
+def paper_rows() -> list[dict[str, Any]]:
+    """``table``, ``model``, ``suite`` and ``score`` (in [0, 1]) of every figure."""
+    tables = json.loads(PAPER.read_text(encoding="utf-8"))
+    return [
+        {"table": table["title"], "model": model, "suite": suite, "score": value / 100}
+        for table in tables
+        for model, values in table["rows"].items()
+        for suite, value in zip(table["suites"], values, strict=True)
+        if value is not None
+    ]

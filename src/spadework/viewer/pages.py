@@ -1,0 +1,245 @@
+"""What each page shows, as plain data: the server sends it and the report embeds it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spadework.analysis.environments import finite, relatives
+from spadework.analysis.settings import differing
+from spadework.config import RunConfig
+from spadework.envs.check_codes import CODES
+from spadework.policies.token_text import TokenTexts
+from spadework.viewer.episodes import EpisodeTable
+from spadework.viewer.evaluations import evaluations, paper_rows
+from spadework.viewer.paging import Ask, page
+from spadework.viewer.records import RunView
+from spadework.viewer.source import pieces
+
+Answer = dict[str, Any]
+
+EXAMPLES = 3
+"""Rejected designs named beside each reason."""
+TOKENS_SHOWN = 40_000
+"""Tokens of one transcript that are sent one by one; the rest is only counted."""
+
+
+class Pages:
+    """The pages over some runs; a run is named by its place in the list."""
+
+    def __init__(self, runs: Sequence[RunView], token_texts: Callable[[RunConfig], TokenTexts | None]) -> None:
+        self.runs = runs
+        self._tables = [EpisodeTable(run.path) for run in runs]
+        self._token_texts = token_texts
+
+    def version(self) -> Answer:
+        """How far each run is: what a page asks for every other second."""
+        return {"runs": [{"cycles": run.cycles(), "age": run.age()} for run in self.runs]}
+
+    def overview(self) -> Answer:
+        """Every metric of every run, and which settings differ (for one run: from the defaults)."""
+        configs = [run.config for run in self.runs]
+        compared = [RunConfig(), *configs] if len(configs) == 1 else configs
+        rows = [{"key": key, "values": [_setting(value) for value in values]} for key, values in differing(compared)]
+        names = [run.path.resolve().name for run in self.runs]
+        return {
+            "runs": [self._run(run, name) for run, name in zip(self.runs, names, strict=True)],
+            "settings": {"columns": ["default", *names] if len(names) == 1 else names, "rows": rows},
+        }
+
+    def environments(self, run: int, ask: Ask) -> Answer:
+        """A page of the table of environments; with ``state=rejected`` one of the designs that became none."""
+        rows = self.runs[run].environments()
+        if ask.where.get("state") == "rejected":
+            rejected = [_rejected(design) for design in self.runs[run].designs() if design["environment"] is None]
+            return {**page(rejected, ask, ("id", "skill", "document", "why")), "skills": _skills(rows)}
+        return {**page(rows, ask, ("id", "skill", "document", "state", "why")), "skills": _skills(rows)}
+
+    def points(self, run: int) -> Answer:
+        """Every environment that was played, for the scatter."""
+        keys = ("id", "skill", "cycle", "unhinted", "regret", "state")
+        return {"points": [{key: row[key] for key in keys} for row in self.runs[run].environments()]}
+
+    def likeness(self, run: int) -> Answer:
+        """Places on the map. Takes seconds when it is first asked for."""
+        return self.runs[run].environment_map()
+
+    def environment(self, run: int, name: str) -> Answer | None:
+        """One environment with its program, relatives and plays."""
+        view = self.runs[run]
+        rows = {row["id"]: row for row in view.environments()}
+        if name not in rows:
+            return None
+        with view.open() as store:
+            texts = store.query("SELECT source, hint FROM environments WHERE id = ? LIMIT 1", name)[0]
+            plays = store.query("SELECT cycle, arm, episodes, faults, win_rate, mean_return FROM plays WHERE "
+                                "environment_id = ? ORDER BY cycle, arm DESC", name)  # fmt: skip
+            scores = store.query("SELECT * FROM scores WHERE design_id = ?", rows[name]["design"])
+        ancestors, descendants = relatives(rows.values(), name)
+        return {
+            **rows[name],
+            "hint": texts["hint"],
+            "source": pieces(texts["source"]),
+            "plays": [_finite(play) for play in plays],
+            "score": scores[0] if scores else None,
+            "ancestors": [[_known(rows, n) for n in generation] for generation in ancestors],
+            "descendants": [[_known(rows, n) for n in generation] for generation in descendants],
+        }
+
+    def program(self, run: int, name: str) -> Mapping[str, Any] | None:
+        """What the sandbox needs of an environment: source, hint, domain."""
+        with self.runs[run].open() as store:
+            rows = store.query("SELECT source, hint, domain FROM environments WHERE id = ? LIMIT 1", name)
+        return rows[0] if rows else None
+
+    def episodes(self, run: int, ask: Ask) -> Answer:
+        """A page of episodes."""
+        return self._tables[run].page(ask, self.runs[run].cycles())
+
+    def episode(self, run: int, name: str) -> Answer | None:
+        """One episode, turn by turn, with its tokens, and the others that it can be compared with."""
+        cycle = name.partition("-")[0]
+        table = self._tables[run]
+        row = table.one(int(cycle), name) if cycle.isascii() and cycle.isdigit() else None
+        if row is None:
+            return None
+        partners = table.partners(row["cycle"], row["environment_id"])
+        advantages = [trained["advantages"] for trained in table.trained(row["cycle"], name)]
+        return {
+            **{key: value for key, value in row.items() if key not in ("segments", "return_", "environment_id")},
+            "environment": row["environment_id"],
+            "return": row["return_"],
+            "segments": self._segments(run, row["segments"], advantages),
+            "partners": [{key: one[key] for key in ("id", "arm", "index", "seed", "return")} for one in partners],
+        }
+
+    def rejections(self, run: int) -> Answer:
+        """Attempts by what became of them, the most frequent first, each with a few examples."""
+        designs = self.runs[run].designs()
+        counts = Counter(_reason(design) for design in designs)
+        reasons = []
+        for reason, count in counts.most_common():
+            same = [design for design in designs if _reason(design) == reason]
+            code = CODES.get(reason)
+            reasons.append({
+                "reason": reason,
+                "title": code.title if code else "",
+                "count": count,
+                "share": count / len(designs),
+                "examples": [] if reason == "accepted" else [
+                    {"id": d["id"], "cycle": d["cycle"], "skill": d["skill"], "why": _why(d)} for d in same[-EXAMPLES:]
+                ],
+            })  # fmt: skip
+        return {"reasons": reasons, "attempts": len(designs)}
+
+    def designs(self, run: int, ask: Ask) -> Answer:
+        """A page of attempts."""
+        rows = [{**design, "reason": _reason(design), "why": _why(design)} for design in self.runs[run].designs()]
+        return page(rows, ask, ("id", "skill", "document", "why"))
+
+    def design(self, run: int, name: str) -> Answer | None:
+        """A designer's attempt: prompt, reply, what was found, what it was paid."""
+        with self.runs[run].open() as store:
+            found = store.query("SELECT prompt, reply, source FROM designs WHERE id = ?", name)
+            scores = store.query("SELECT * FROM scores WHERE design_id = ?", name)
+        row = next((row for row in self.runs[run].designs() if row["id"] == name), None)
+        if not found or row is None:
+            return None
+        score = scores[0] if scores else None
+        trained = self._tables[run].trained(score["cycle"], name) if score else []
+        return {
+            **row,
+            "reason": _reason(row),
+            "prompt": found[0]["prompt"],
+            "reply": found[0]["reply"],
+            "source": pieces(found[0]["source"]),
+            "score": score,
+            "segments": self._segments(run, trained, [segment["advantages"] for segment in trained]),
+        }
+
+    def evaluation(self) -> Answer:
+        """Results of every run, and the paper's."""
+        rows = [{"run": place, **row} for place, run in enumerate(self.runs) for row in evaluations(run.path)]
+        return {"rows": rows, "paper": paper_rows()}
+
+    def _run(self, run: RunView, name: str) -> Answer:
+        with run.open() as store:
+            series = store.metrics()
+        config = run.config
+        return {
+            "name": name,
+            "path": str(run.path),
+            "model": config.model.name,
+            "domain": config.domain,
+            "cycles": run.cycles(),
+            "of": config.run.cycles,
+            "age": run.age(),
+            "metrics": {
+                metric: [[cycle, finite(value)] for cycle, value in points] for metric, points in series.items()
+            },
+        }
+
+    def _segments(self, run: int, segments: Sequence[Answer], advantages: Sequence[Sequence[float]]) -> list[Answer]:
+        """Sampled tokens with their text; ``advantages`` has one entry for each segment that was trained."""
+        texts_of = self._token_texts(self.runs[run].config)
+        left, trained, shown = TOKENS_SHOWN, iter(advantages), []
+        for segment in segments:
+            own = next(trained, None) if any(segment["loss_mask"]) else None
+            size = min(left, len(segment["tokens"]))
+            left -= size
+            tokens = segment["tokens"][:size]
+            shown.append({
+                "texts": texts_of(tokens) if texts_of else [f"[{token}]" for token in tokens],
+                "sampled": [int(one) for one in segment["loss_mask"][:size]],
+                "logprobs": [round(value, 4) for value in segment["logprobs"][:size]],
+                "advantages": list(own[:size]) if own else None,
+                "more": len(segment["tokens"]) - size,
+                "policy_version": segment["policy_version"],
+                "temperature": segment["temperature"],
+            })  # fmt: skip
+        return shown
+
+
+def _skills(rows: Sequence[Answer]) -> list[str]:
+    return sorted({row["skill"] for row in rows})
+
+
+def _known(rows: Mapping[str, Answer], name: str) -> Answer:
+    """A relative; one that entered in another run, or is bundled, has its name alone."""
+    row = rows.get(name)
+    return {
+        "id": name,
+        "known": row is not None,
+        **({k: row[k] for k in ("cycle", "unhinted", "regret")} if row else {}),
+    }
+
+
+def _rejected(design: Answer) -> Answer:
+    measured = dict.fromkeys(("unhinted", "hinted", "regret", "regret_low", "regret_high", "last_cycle"))
+    keys = ("id", "cycle", "skill", "document")
+    return {**{key: design[key] for key in keys}, **measured, "episodes": 0, "state": "rejected", "why": _why(design)}
+
+
+def _reason(design: Answer) -> str:
+    """As ``analysis.designs.outcome`` has it, of a row."""
+    if design["fault"]:
+        return f"{design['fault']['kind']} fault {design['fault']['code']}"
+    if design["environment"] is not None or not design["findings"]:
+        return "accepted"
+    return str(design["findings"][0]).partition(" ")[0].rstrip(":")
+
+
+def _why(design: Answer) -> str:
+    if design["fault"]:
+        return f"{design['fault']['code']}: {design['fault']['message']}"
+    return str(design["findings"][0]) if design["findings"] else ""
+
+
+def _setting(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _finite(row: Mapping[str, Any]) -> Answer:
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}

@@ -1,0 +1,72 @@
+// One environment: program, hint, where it came from, how it was played; and the program to play or check yourself.
+
+import { get, isReport, post } from "ui/api.js";
+import { curves } from "ui/charts.js";
+import { facts, faultBox, flat, h, number, percent, sourceBlock, textBlock, visible } from "ui/dom.js";
+import { playBox } from "ui/play.js";
+import { plainTable } from "ui/table.js";
+
+export async function environment({ params, run, link }) {
+  const id = params.id;
+  const data = await get("environment", { run, id });
+  const game = isReport ? null : playBox({ run, id, hint: data.hint });
+  const nodes = [
+    h("p", { class: "small" }, h("a", { href: link("environments", { run }) }, "Environments")),
+    h("h1", {}, visible(data.id)),
+    h("p", {}, h("span", { class: "badge" }, data.state), " ", visible(data.why)),
+    facts([["skill", visible(data.skill || "–")], ["entered in cycle", String(data.cycle + 1)], ["document", visible(data.document || "none")],
+      ["design", data.design ? h("a", { href: link("design", { run, id: data.design }) }, visible(data.design)) : "bundled or imported"],
+      ["win rate", number(data.unhinted)], ["hinted", number(data.hinted)], ["regret", regret(data)],
+      data.score ? ["paid to the designer", `${number(data.score.reward)} (raw ${number(data.score.raw)})`] : null,
+      ["episodes", h("a", { href: link("episodes", { run, environment: data.id }) }, String(data.episodes))], ["faults", String(data.faults)]]),
+    h("div", { class: "two" },
+      h("section", {}, h("h2", {}, "Program"), sourceBlock(data.source, "source of the program")),
+      h("section", {}, h("h2", {}, "Hint"), data.hint ? textBlock(data.hint, "hint") : h("p", { class: "soft" }, "It has none."),
+        ...(isReport ? [] : [h("h2", {}, "Checks and panel"), checks(run, id), h("h2", {}, "Play it yourself"), game.element]))),
+    h("h2", {}, "Plays by cycle"), plays(data),
+    h("h2", {}, "Relatives through memory"),
+    h("div", { class: "two" }, family("Ancestors", data.ancestors, run, link), family("Descendants", data.descendants, run, link)),
+  ];
+  return { nodes, close: () => game?.close() };
+}
+
+function regret(data) {
+  if (data.regret === null) return "–";
+  return data.regret_low === null ? number(data.regret) : `${number(data.regret)} (${number(data.regret_low)} to ${number(data.regret_high)})`;
+}
+
+function plays(data) {
+  if (!data.plays.length) return h("p", { class: "soft" }, "Not played yet.");
+  const arms = [...new Set(data.plays.map((play) => play.arm))];
+  const lines = arms.map((arm, place) => ({ name: arm, colour: place, points: data.plays.filter((play) => play.arm === arm).map((play) => [play.cycle, play.win_rate]) }));
+  return h("div", { class: "two" }, curves({ title: "Win rate over cycles", lines, smoothing: () => 0 }),
+    plainTable(["cycle", "arm", "episodes", "faults", "win rate", "mean return"], data.plays.map((play) => [play.cycle + 1, play.arm, play.episodes, play.faults, number(play.win_rate), number(play.mean_return)]), "plays"));
+}
+
+function family(title, generations, run, link) {
+  return h("section", { class: "card" }, h("h3", {}, title), generations.length ? h("ol", {}, generations.map((generation) =>
+    h("li", {}, generation.map((one) => [one.known ? h("a", { href: link("environment", { run, id: one.id }) }, visible(one.id)) : visible(one.id),
+      one.known ? h("span", { class: "soft small" }, ` cycle ${one.cycle + 1}, win rate ${number(one.unhinted)}, regret ${number(one.regret)} `) : " (not of this run) "])))) : h("p", { class: "soft" }, "None."));
+}
+
+function checks(run, id) {
+  const out = h("div", { role: "status" });
+  const button = h("button", { type: "button", onclick: async () => {
+    button.disabled = true;
+    out.replaceChildren(h("p", { class: "soft" }, "Playing it with everyone who must win, and everyone who must not …"));
+    try { out.replaceChildren(...report(await post("check", { run, id }))); } catch (error) { out.replaceChildren(h("p", { class: "bad" }, flat(error.message))); }
+    button.disabled = false;
+  } }, "Run the checks");
+  return h("div", {}, h("p", { class: "soft small" }, "Runs in the sandbox: the oracle plays the program's own solution; the others say nothing, guess or copy, and should not win."), button, out);
+}
+
+function report({ findings, statistics, fault }) {
+  if (fault) return [faultBox(fault)];
+  const said = findings.length ? h("ul", {}, findings.map((one) => h("li", {}, h("strong", { class: one.severity === "error" ? "bad" : one.severity === "warning" ? "warn" : "soft" }, one.code), " ", visible(one.message), one.line ? ` (line ${one.line})` : "", h("span", { class: "soft small" }, ` ${one.title}`))))
+    : h("p", { class: "good" }, "No check has anything against it.");
+  if (!statistics) return [said];
+  const rates = Object.entries(statistics.win_rates).map(([player, rate]) => [player, percent(rate)]);
+  return [said, plainTable(["player", "win rate"], rates, `${statistics.plays} plays`),
+    facts([["reward levels", statistics.reward_levels.join(", ") || "–"], ["oracle's turns", number(statistics.oracle_turns, 1)], ["distinct openings", String(statistics.distinct_openings)],
+      ["right answers refused", percent(statistics.false_rejects)], ["near misses accepted", percent(statistics.false_accepts)]])];
+}

@@ -1,0 +1,68 @@
+// All environments of a run: a scatter, a map, and a table to search and sort.
+
+import { get } from "ui/api.js";
+import { scatter } from "ui/charts.js";
+import { flat, h, number, visible } from "ui/dom.js";
+import { dataTable, picker, searchBox } from "ui/table.js";
+
+const STATES = [["", "accepted"], ["in pool", "in the pool"], ["retired", "retired"], ["replaced", "replaced"], ["waiting", "not played yet"], ["rejected", "rejected"]];
+const TONES = { "in pool": "good", retired: "warn", rejected: "bad" };
+
+export async function environments({ params, run, runName, keep, link }) {
+  const colour = { by: params.colour ?? "skill" };
+  const open = (id) => { location.hash = link("environment", { run, id }); };
+  const columns = [
+    { key: "id", label: "environment", kind: "id", show: (row) => h("a", { href: link(row.state === "rejected" ? "design" : "environment", { run, id: row.id }) }, visible(row.id)) },
+    { key: "skill", label: "skill" },
+    { key: "cycle", label: "cycle", number: true, show: (row) => String(row.cycle + 1) },
+    { key: "document", label: "document", kind: "long" },
+    { key: "unhinted", label: "win rate", number: true, show: (row) => number(row.unhinted) },
+    { key: "hinted", label: "hinted", number: true, show: (row) => number(row.hinted) },
+    { key: "regret", label: "regret", number: true, show: (row) => number(row.regret) },
+    { key: "regret_low", label: "95 % interval", number: true, sort: false, show: (row) => (row.regret_low === null ? "–" : `${number(row.regret_low)} to ${number(row.regret_high)}`) },
+    { key: "state", label: "state", kind: "long", show: (row) => h("span", {}, h("span", { class: `badge ${TONES[row.state] ?? ""}` }, row.state), row.why ? [" ", h("span", { class: "small" }, visible(row.why.slice(0, 300)))] : null) },
+  ];
+  const { search = "", state = "", skill = "", sort = "", desc = "", offset = 0 } = params;
+  const table = dataTable({ columns, caption: `Environments of ${runName}`, state: { search, state, skill, sort, desc, offset },
+    load: (query) => get("environments", { run, ...query }), onChange: (query) => keep({ ...query, colour: colour.by === "skill" ? "" : colour.by }) });
+  const first = await table.refresh();
+  const plots = h("div", { class: "two" });
+  const bar = h("div", { class: "bar" }, searchBox("Search", search, (text) => table.change({ search: text, offset: 0 })),
+    picker("State", state, STATES, (value) => table.change({ state: value, offset: 0 })),
+    picker("Skill", skill, [["", "all"], ...first.skills.map((name) => [name, flat(name)])], (value) => table.change({ skill: value, offset: 0 })),
+    picker("Colour of the plots", colour.by, [["skill", "skill"], ["cycle", "cycle"], ["state", "state"]], (value) => { colour.by = value; drawPlots(); }));
+  let points = [];
+
+  async function drawPlots() {
+    if (!points.length) points = (await get("points", { run })).points;
+    const map = h("div", {}, h("p", { class: "empty" }, "Laying out the map …"));
+    const plot = scatter({ title: "Win rate against regret", x: "win rate, unhinted", y: "regret", onopen: open,
+      groups: group(points.filter((point) => point.unhinted !== null && point.regret !== null), colour.by, (point) => [point.unhinted, point.regret]) });
+    plots.replaceChildren(h("figure", { class: "card" }, h("figcaption", {}, h("h3", {}, "Win rate against regret")), plot), h("figure", { class: "card" }, map));
+    const likeness = await get("likeness", { run });
+    const placed = points.filter((point) => point.id in likeness.points);
+    const caption = h("figcaption", {}, h("h3", {}, "Map"), h("span", { class: "soft small" }, placed.length ? `near is alike: ${likeness.way}${placed.length < likeness.of ? `; ${placed.length} of ${likeness.of} shown` : ""}` : "nothing to show yet"));
+    map.replaceChildren(caption, scatter({ title: "Map of environments by likeness", x: "", y: "", showAxes: false, onopen: open, groups: group(placed, colour.by, (point) => likeness.points[point.id]) }));
+  }
+
+  drawPlots().catch((error) => plots.replaceChildren(h("p", { class: "bad" }, flat(error.message))));
+  return { nodes: [h("h1", {}, "Environments"), bar, table.element, h("h2", {}, "At a glance"), plots],
+    refresh: async () => { points = []; await table.refresh(); await drawPlots(); } };
+}
+
+function group(points, by, at) {
+  const groups = new Map();
+  const cycles = points.map((point) => point.cycle), least = Math.min(...cycles), span = Math.max(1, Math.max(...cycles) - least + 1);
+  const name = (point) => {
+    if (by !== "cycle") return String(point[by] || "none");
+    const part = Math.min(5, Math.floor((6 * (point.cycle - least)) / span));
+    const from = least + Math.ceil((part * span) / 6) + 1, to = least + Math.ceil(((part + 1) * span) / 6);
+    return from >= to ? `cycle ${from}` : `cycles ${from} to ${to}`;
+  };
+  for (const point of points) {
+    const key = name(point);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push({ value: at(point), id: point.id });
+  }
+  return new Map([...groups].sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true })));
+}

@@ -1,0 +1,50 @@
+// One episode beside another, by default the other arm on the same seed: turn by turn, or token by token.
+
+import { get } from "ui/api.js";
+import { facts, faultBox, flat, h, number, textBlock, visible } from "ui/dom.js";
+import { picker } from "ui/table.js";
+import { colouring, tokenView } from "ui/tokens.js";
+
+export async function episode({ params, run, keep, link }) {
+  const left = await get("episode", { run, id: params.id });
+  const other = params.with ?? partner(left)?.id;
+  let right = other ? await get("episode", { run, id: other }).catch(() => null) : null;
+  let view = params.view ?? "turns";
+  const sides = h("div", { class: "two" });
+  const modes = [["turns", "turns"], ["logprob", "tokens by log-probability"], ["advantage", "tokens by advantage"]];
+  const choices = left.partners.filter((one) => one.id !== left.id).map((one) => [one.id, flat(`${one.arm} ${one.index}, seed ${one.seed}, return ${number(one.return)}`)]);
+  const legend = h("span", {});
+
+  function draw() {
+    sides.replaceChildren(...[left, right].filter(Boolean).map((data) => side(data, view)));
+    legend.replaceChildren(...(view === "turns" ? [] : [colouring(view, [left, right].filter(Boolean).flatMap((data) => data.segments)).legend]));
+    keep({ id: left.id, with: right && right.id !== partner(left)?.id ? right.id : "", view: view === "turns" ? "" : view });
+  }
+
+  draw();
+  const bar = h("div", { class: "bar" }, picker("Show", view, modes, (value) => { view = value; draw(); }),
+    choices.length ? picker("Beside it", right?.id ?? "", [["", "nothing"], ...choices], async (id) => { right = id ? await get("episode", { run, id }) : null; draw(); }) : null, legend);
+  return { nodes: [
+    h("p", { class: "small" }, h("a", { href: link("episodes", { run, environment: left.environment }) }, "Episodes of ", visible(left.environment)), " · ", h("a", { href: link("environment", { run, id: left.environment }) }, "the environment")),
+    h("h1", {}, visible(left.id)), bar, sides] };
+}
+
+function partner(data) {
+  const wanted = data.arm === "unhinted" ? "hinted" : "unhinted";
+  return data.partners.find((one) => one.arm === wanted && one.index === data.index);
+}
+
+function side(data, view) {
+  return h("section", { class: "card", "aria-label": flat(data.id) },
+    h("h2", {}, data.arm), facts([["seed", String(data.seed)], ["ending", data.ending], ["return", number(data.return)], ["turns", String(data.turns.length)],
+      ["tokens sampled", String(data.segments.reduce((sum, segment) => sum + segment.sampled.reduce((a, b) => a + b, 0), 0))]]),
+    data.fault ? faultBox(data.fault) : null, view === "turns" ? turns(data) : tokenView(data.segments, view));
+}
+
+function turns(data) {
+  return [...data.turns.map((turn, place) => h("div", { class: "turn" },
+    h("p", {}, `turn ${place + 1}, the environment`), textBlock(turn.observation, `observation ${place + 1}`),
+    h("p", {}, "the agent"), textBlock(turn.reply, `reply ${place + 1}`),
+    h("p", {}, turn.action === turn.reply ? "" : ["the program got ", visible(JSON.stringify(turn.action.slice(0, 300))), ", "], `reward ${turn.reward}`, turn.malformed ? h("span", { class: "bad" }, ", malformed") : ""))),
+  data.last_observation ? h("div", { class: "turn" }, h("p", {}, "at the end"), textBlock(data.last_observation, "last observation")) : null];
+}

@@ -1,0 +1,33 @@
+// Episodes, paged: filter and sort, then open one beside its other arm.
+
+import { get } from "ui/api.js";
+import { h, number, visible } from "ui/dom.js";
+import { dataTable, picker, searchBox } from "ui/table.js";
+
+const ARMS = [["", "all"], ["unhinted", "unhinted"], ["hinted", "hinted"], ["placebo", "placebo"], ["answer_only", "answer only"]];
+const ENDINGS = [["", "all"], ["terminated", "terminated"], ["truncated", "truncated"], ["token_limit", "token limit"], ["fault", "fault"]];
+const FAULTS = [["", "all"], ["program", "program"], ["sandbox", "sandbox"], ["endpoint", "endpoint"], ["grader", "grader"]];
+
+export async function episodes({ params, run, runName, keep, link }) {
+  const columns = [
+    { key: "id", label: "episode", kind: "id", sort: false, show: (row) => h("a", { href: link("episode", { run, id: row.id }) }, visible(row.id)) },
+    { key: "cycle", label: "cycle", number: true, show: (row) => String(row.cycle + 1) },
+    { key: "environment", label: "environment", kind: "id", show: (row) => h("a", { href: link("environment", { run, id: row.environment }) }, visible(row.environment)) },
+    { key: "arm", label: "arm" },
+    { key: "seed", label: "seed", number: true },
+    { key: "turns", label: "turns", number: true, sort: false },
+    { key: "ending", label: "ending" },
+    { key: "return", label: "return", number: true, show: (row) => h("span", { class: row.return >= 1 - 1e-6 ? "good" : "" }, number(row.return)) },
+    { key: "fault", label: "fault", show: (row) => (row.fault ? h("span", { class: "bad" }, visible(`${row.fault_kind} ${row.fault}`)) : "") },
+  ];
+  const { search = "", environment = "", cycle = "", arm = "", ending = "", fault = "", result = "", sort = "", desc = "", offset = 0 } = params;
+  const table = dataTable({ columns, caption: `Episodes of ${runName}, newest cycle first`, state: { search, environment, cycle, arm, ending, fault, result, sort, desc, offset },
+    load: (query) => get("episodes", { run, ...query }), onChange: keep });
+  await table.refresh();
+  const cycleBox = h("input", { type: "number", min: 1, value: cycle === "" ? null : Number(cycle) + 1, placeholder: "all", onchange: () => table.change({ cycle: cycleBox.value ? Number(cycleBox.value) - 1 : "", offset: 0 }) });
+  const pick = (label, key, value, options) => picker(label, value, options, (chosen) => table.change({ [key]: chosen, offset: 0 }));
+  const only = environment ? h("p", {}, "Only of environment ", h("a", { href: link("environment", { run, id: environment }) }, visible(environment)), ". ", h("a", { href: link("episodes", { run }) }, "Show all")) : null;
+  const bar = h("div", { class: "bar" }, searchBox("Search in names", search, (text) => table.change({ search: text, offset: 0 })), h("label", {}, "Cycle", cycleBox),
+    pick("Arm", "arm", arm, ARMS), pick("Result", "result", result, [["", "all"], ["win", "win"], ["loss", "no win"]]), pick("Ending", "ending", ending, ENDINGS), pick("Fault", "fault", fault, FAULTS));
+  return { nodes: [h("h1", {}, "Episodes"), only, bar, table.element].filter(Boolean), refresh: () => table.refresh() };
+}

@@ -1,0 +1,121 @@
+"""Programs run for whoever looks at the page: played by hand turn by turn, or checked by the panel. In the sandbox."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from spadework.config import RunConfig
+from spadework.envs.checking import check_program
+from spadework.envs.players import encode
+from spadework.envs.runtime_check import RuntimeChecks
+from spadework.envs.sandbox import Limits, Sandbox, Session, Step
+from spadework.errors import FaultError
+from spadework.policies.token_text import TokenTexts
+from spadework.rollout import first_observation
+from spadework.types import Domain
+
+MOST_GAMES = 8
+"""Games at once; the one idle for longest makes room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the page needs beyond the run's files; made by ``build``."""
+
+    sandbox: Sandbox
+    limits: Callable[[RunConfig], Limits]
+    token_texts: Callable[[RunConfig], TokenTexts | None]
+    """``None`` where the tokenizer of the run's model is not on this machine."""
+
+
+@dataclass(slots=True)
+class _Game:
+    session: Session
+    domain: Domain
+    turns: int = 0
+    used: float = field(default_factory=time.monotonic)
+
+
+class Trials:
+    """Games in progress, by a key of their own."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._games: dict[str, _Game] = {}
+
+    async def start(self, config: RunConfig, program: Mapping[str, Any], seed: int, hinted: bool) -> dict[str, Any]:
+        """Open a game and show its first observation; ``fault`` instead when the program falls over."""
+        await self._make_room()
+        try:
+            session = await self._tools.sandbox.open(program["source"], self._tools.limits(config))
+        except FaultError as error:
+            return {"fault": asdict(error.fault)}
+        game, key = _Game(session, program["domain"]), secrets.token_urlsafe(8)
+        self._games[key] = game
+        try:
+            step = await session.reset(seed)
+        except FaultError as error:
+            await self.stop(key)
+            return {"fault": asdict(error.fault)}
+        shown = replace(step, observation=first_observation(step.observation, program["hint"] if hinted else ""))
+        return {"game": key, "max_turns": session.max_turns, "tools": list(session.tools), **_shown(shown, game)}
+
+    async def step(self, key: str, answer: str) -> dict[str, Any]:
+        """One turn; the answer is boxed or tagged as an agent's would be, unless it is so already."""
+        game = self._games.get(key)
+        if game is None:
+            return {"fault": {"kind": "sandbox", "code": "gone", "message": "This game is over; start a new one."}}
+        game.used = time.monotonic()
+        action = encode(answer, game.domain)
+        try:
+            step = await game.session.step(action)
+        except FaultError as error:
+            await self.stop(key)
+            return {"action": action, "fault": asdict(error.fault)}
+        game.turns += 1
+        shown = {"action": action, **_shown(step, game)}
+        if shown["ended"]:
+            await self.stop(key)
+        return shown
+
+    async def stop(self, key: str) -> None:
+        """End a game; one that is over already is fine."""
+        game = self._games.pop(key, None)
+        if game is not None:
+            await game.session.close()
+
+    async def close(self) -> None:
+        """End every game."""
+        for key in list(self._games):
+            await self.stop(key)
+
+    async def check(self, config: RunConfig, program: Mapping[str, Any]) -> dict[str, Any]:
+        """All findings on a program and how the oracle and the players who must not win fare."""
+        limits = self._tools.limits(config)
+        seeds = tuple(range(config.validation.seeds))
+        settings = RuntimeChecks(domain=program["domain"], limits=limits, seeds=seeds)
+        try:
+            checked = await check_program(
+                self._tools.sandbox, program["source"], settings, program["domain"], program["hint"]
+            )
+        except FaultError as error:
+            return {"fault": asdict(error.fault)}
+        findings = [
+            {"code": f.code, "severity": f.severity, "title": f.title, "message": f.message, "line": f.line}
+            for f in checked.findings
+        ]
+        return {"findings": findings, "statistics": asdict(checked.statistics) if checked.statistics else None}
+
+    async def _make_room(self) -> None:
+        while len(self._games) >= MOST_GAMES:
+            await self.stop(min(self._games, key=lambda key: self._games[key].used))
+
+
+def _shown(step: Step, game: _Game) -> dict[str, Any]:
+    over = game.turns >= game.session.max_turns
+    ended = "terminated" if step.terminated else "truncated" if step.truncated or over else ""
+    return {"observation": step.observation, "reward": step.reward, "turn": game.turns, "ended": ended}
