@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spadework.envs.actions import strip_thinking
-from spadework.envs.tool_env import Call, Reply, coerce, fit, parse_reply
+from spadework.envs.tool_env import CALL_BLOCK, Call, Reply, coerce, fit, parse_reply
 
-__all__ = ["Call", "Reply", "coerce", "fit", "parse_reply", "played_text", "render_call", "schema_of"]
+__all__ = ["Call", "Reply", "coerce", "fit", "parse_reply", "played_text", "render_call", "said_text", "schema_of"]
 
 
 def played_text(reply: str) -> str | None:
@@ -17,6 +17,11 @@ def played_text(reply: str) -> str | None:
     text = strip_thinking(reply).strip()
     read = parse_reply(text)
     return text if read.calls or read.problems or read.answer is not None else None
+
+
+def said_text(reply: str) -> str:
+    """What a reply says beside its thinking and its calls."""
+    return CALL_BLOCK.sub("", strip_thinking(reply)).strip()
 
 
 def render_call(name: str, arguments: Mapping[str, Any], form: str = "json") -> str:

@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-_BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>|(<function=.*?</function>)", re.DOTALL)
+CALL_BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>|(<function=.*?</function>)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 _OPEN = re.compile(r"<tool_call|<function=|</tool_call>|</function>")
@@ -45,14 +45,14 @@ def parse_reply(text: str) -> Reply:
     text = _THINK.sub("", text)
     calls: list[Call] = []
     problems: list[str] = []
-    for match in _BLOCK.finditer(text):
+    for match in CALL_BLOCK.finditer(text):
         body = (match.group(1) or match.group(2) or "").strip()
         found = _xml_call(body) if "<function=" in body else _json_call(body)
         if isinstance(found, Call):
             calls.append(found)
         else:
             problems.append(found)
-    rest = _BLOCK.sub("", text)
+    rest = CALL_BLOCK.sub("", text)
     if _OPEN.search(rest):
         problems.append("a tool call is not closed, or its tags do not match")
     answers = _ANSWER.findall(rest)

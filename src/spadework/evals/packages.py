@@ -1,0 +1,31 @@
+"""The official harnesses as packages: present, whole, and of the version that the adapter was written against.
+
+They pin versions that conflict with each other and with ours, so they are installed without their dependencies; what
+of those the suites touch is in the ``eval`` extra.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Sequence
+
+from spadework.errors import ConfigError
+
+INSTALL = "pip install 'spadework[eval]'; pip install --no-deps -r requirements/eval-no-deps.txt"
+
+
+def require(distribution: str, version: str, modules: Sequence[str]) -> None:
+    """Raise ``ConfigError`` unless ``distribution`` is of ``version`` and all ``modules`` can be imported.
+
+    The adapters lean on what is inside of the packages, and another version may score otherwise: no range is accepted.
+    """
+    try:
+        found = importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        raise ConfigError(f"this suite needs the package {distribution} {version}: {INSTALL}") from None
+    if found != version:
+        raise ConfigError(f"this suite is written against {distribution} {version}, not {found}: {INSTALL}")
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
+    if missing:
+        raise ConfigError(f"{distribution} is installed, but what it needs is not ({', '.join(missing)}): {INSTALL}")
