@@ -13,6 +13,7 @@ import pytest
 from tests.runs import start_cli
 
 from spadework.cli import main
+from spadework.runs.store import RunStore
 
 STUDY = """
 title = "A designer against a pool"
@@ -99,6 +100,14 @@ def unbroken(file: Path) -> Path:
     return out
 
 
+def stored(run: Path) -> dict[str, list[tuple[int, float]]]:
+    store = RunStore.read(run)
+    try:
+        return store.metrics()
+    finally:
+        store.close()
+
+
 def results(out: Path) -> dict[str, Any]:
     return dict(json.loads((out / "report" / "results.json").read_text()))
 
@@ -136,7 +145,20 @@ def test_the_report_says_what_was_measured(unbroken: Path) -> None:
         assert lines[-1]["hinted_win_rate"] is not None
     assert values["broken"]["fixed"] == [None, None]
     assert all(1 <= level <= 2 for level in values["levels"]["designer"])
-    assert found["time"]["limit"] > 0
+    totals = {}
+    for arm in ("designer", "fixed"):
+        for place, seed in enumerate([11, 12]):
+            metrics = stored(unbroken / f"runs/{arm}-{seed}")
+            pool = json.loads((unbroken / "pools/start-901.json").read_text())["seconds"] if arm == "fixed" else 0.0
+            clock = [value for name in ("time/collect_s", "time/update_s") for _, value in metrics[name]]
+            totals[arm, place] = pool + sum(clock)
+            if arm == "designer":
+                ran = [value for _, value in metrics["designer/ran_share"]]
+                assert values["broken"][arm][place] == pytest.approx(1 - sum(ran[-2:]) / 2)
+    assert found["time"]["limit"] == pytest.approx(min(totals.values()))
+    arm, place = min(totals, key=lambda key: totals[key])
+    for name in ("heldout", "levels"):
+        assert found["time"]["values"][name][arm][place] == values[name][arm][place]
     starts = [
         json.loads((unbroken / f"runs/{arm}-11/heldout.jsonl").open().readline()) for arm in ("designer", "fixed")
     ]
@@ -178,8 +200,12 @@ def test_what_was_fixed_stays_fixed(
 
 def test_a_study_with_failed_runs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, out = tmp_path / "study.toml", tmp_path / "out"
-    file.write_text(STUDY.replace("pool.per_cycle=2", "pool.per_cycle=9").replace("[11, 12]", "[11]"))
-    for job in JOBS[:3]:
+    failing = STUDY.replace("pool.per_cycle=2", "pool.per_cycle=9").replace("[11, 12]", "[11]")
+    start, end = failing.index("[pools.measured]"), failing.index("[arms.designer]")
+    failing = failing[:start] + failing[end:]
+    failing = failing[: failing.index("[heldout]")] + failing[failing.index("[measures.levels]") :]
+    file.write_text(failing[: failing.index("[[hypotheses]]")])
+    for job in ("start:901", "designer:11"):
         assert main(["study", str(file), "--out", str(out), "--only", job]) == 0
     assert main(["study", str(file), "--out", str(out), "--only", "fixed:11"]) == 2
     assert "pool.per_cycle is 9" in capsys.readouterr().err
