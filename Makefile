@@ -42,6 +42,7 @@ format: .venv/.stamp-test
 
 .venv/.stamp-test: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) -e '.[local,dev]'
+	@$(INSTALL) reasoning-gym || echo "no reasoning-gym (its pycosat needs a C compiler): its tests are skipped"
 	$(MODEL)
 	@touch $@
 

@@ -17,11 +17,13 @@ from spadework.evals.benchmark import Benchmark
 from spadework.policies.base import Policy, SamplingParams
 
 SUITES = {
+    "reasoning-gym": "100 hard Reasoning-Gym tasks in four categories",
     "aime2025": "AIME 2025, mean of 32 tries",
     "aime2026": "AIME 2026, mean of 32 tries",
     "gpqa": "GPQA-Diamond, two passes with shuffled choices",
     "bfcl": "BFCL v4 multi-turn, four categories, by the official checker",
     "tau2": "tau2-bench: retail, airline, telecom, with a simulated user",
+    "livecodebench": "LiveCodeBench v6, programs run in the sandbox",
 }
 """Name -> help line. A suite is the module ``evals/suites/NAME.py``; those of one year each share a module."""
 _MODULES = {"aime2025": "aime", "aime2026": "aime"}
