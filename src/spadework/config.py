@@ -299,6 +299,12 @@ class PlaySection(Section):
     with the hint of another environment, or with what the oracle plays and nothing else. Only reported."""
     concurrency: int = Field(256, ge=1)
     """Episodes at once; without limit in a deterministic run."""
+    deadline_seconds: float | None = Field(None, gt=0)
+    """Seconds that episodes may take once a cycle's last environment is in play; those that take longer do not hold
+    the update and count as faults. Without limit when unset."""
+    carry_over: int = Field(0, ge=0)
+    """Further cycles that an unhinted episode may go on for after that; it joins its environment's group where it
+    ends. What a kill interrupts is lost."""
 
 
 class AgentSection(Section):
@@ -412,6 +418,7 @@ class RunConfig(Section):
         if self.designer.grammar and not (self.designer.skeleton and self.domain == "games"):
             raise ValueError('designer.grammar binds skeleton designs of domain = "games"')
         self._check_seeds()
+        self._check_deadline()
         if self.designer.model is not None and self.designer.train:
             raise ValueError(
                 "designer.model designs, and what another model wrote never trains: set designer.train=false"
@@ -426,6 +433,16 @@ class RunConfig(Section):
                 f"{len(self.designer.skills)} skills"
             )
         return self
+
+    def _check_deadline(self) -> None:
+        """What depends on the clock repeats itself in no run."""
+        play = self.play
+        if play.deadline_seconds is not None and self.run.deterministic:
+            raise ValueError("play.deadline_seconds goes by the clock: leave it unset in a run.deterministic run")
+        if play.carry_over and play.deadline_seconds is None:
+            raise ValueError("play.carry_over needs play.deadline_seconds")
+        if play.carry_over and play.allocation == "adaptive":
+            raise ValueError('play.carry_over needs play.allocation = "fixed": the rule weighs one cycle\'s seeds')
 
     def _check_seeds(self) -> None:
         """Plays of one seed belong together; both arms are looked at after as many episodes."""

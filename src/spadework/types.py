@@ -66,7 +66,7 @@ class Segment:
     """A run of tokens as the policy saw and sampled them; ``loss_mask``, ``logprobs`` and ``tokens`` have one length.
 
     ``loss_mask`` is true on sampled tokens; ``logprobs`` are those of the sampling policy there and 0 elsewhere.
-    A history that only grows is one segment; where a chat template rewrites it, a new segment begins.
+    A history that only grows is one segment; a new one begins where a chat template rewrites it or other weights speak.
     """
 
     tokens: tuple[int, ...]

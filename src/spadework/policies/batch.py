@@ -53,6 +53,8 @@ class _Row:
     request: Request
     uniforms: Uniforms
     tokens: list[int]
+    version: int
+    """Of the weights that began the reply: staleness is measured from the oldest."""
     logprobs: list[float] = field(default_factory=list)
 
     @property
@@ -140,7 +142,7 @@ class ContinuousBatch:
             for request in now:
                 tokens = list(request.tokens)
                 held = self._place(len(self._rows), tokens)
-                self._rows.append(_Row(request, Uniforms(self._run_seed, request.key), tokens))
+                self._rows.append(_Row(request, Uniforms(self._run_seed, request.key), tokens, self.version))
                 fresh.append(tokens[held:])
             outcomes += self._advance(first, fresh)
         self._compact()
@@ -261,7 +263,7 @@ class ContinuousBatch:
     def _complete(self, row: _Row, reason: FinishReason) -> Completion:
         sampled = row.sampled
         text = self._template.decode(sampled[:-1] if sampled[-1] in self._template.stop_tokens else sampled)
-        return Completion(text, tuple(sampled), tuple(row.logprobs), reason, self.version)
+        return Completion(text, tuple(sampled), tuple(row.logprobs), reason, row.version)
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

@@ -2,7 +2,8 @@
 
 What was sampled is appended as sampled. What others say is appended as the text that the chat template puts after the
 reply, so a history is never tokenised twice. Where the template rewrites the history (it drops earlier thinking), the
-old record ends and a new ``Segment`` starts from the template's own rendering. Needs neither torch nor transformers.
+old record ends and a new ``Segment`` starts from the template's own rendering; so it does where the weights changed in
+between, with the history as its prompt. Needs neither torch nor transformers.
 """
 
 from __future__ import annotations
@@ -76,8 +77,7 @@ class Record:
         self.tokens.extend(completion.tokens)
         self.mask.extend([True] * len(completion.tokens))
         self.logprobs.extend(completion.logprobs)
-        if self.version is None:  # the oldest weights that spoke: what staleness is measured from
-            self.version = completion.policy_version
+        self.version = completion.policy_version
 
     def freeze(self) -> Segment:
         """The segment so far."""
@@ -130,6 +130,8 @@ class TokenChat:
 
     def _append(self, completion: Completion, temperature: float = 1.0) -> None:
         record, prompt = self._next_prompt()
+        if record.version not in (None, completion.policy_version):  # other weights speak: a segment has one version
+            record, prompt = Record(), (*record.tokens, *prompt)
         record.append_prompt(prompt)
         record.append_reply(completion, temperature)
         if not self._records or self._records[-1] is not record:
@@ -153,7 +155,8 @@ class TokenChat:
         if not self._awaiting:
             raise ValueError("the assistant spoke last: observe() a message before the next say()")
         tokens = self._template.reply(text)
-        self._append(Completion(text, tokens, (0.0,) * len(tokens), "stop", 0))
+        version = self._next_prompt()[0].version or 0
+        self._append(Completion(text, tokens, (0.0,) * len(tokens), "stop", version))
 
     @property
     def length(self) -> int:

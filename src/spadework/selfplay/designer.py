@@ -1,6 +1,7 @@
 """The designer's stage: document and examples in, validated environment with a hint out (method section 2, step 1).
 
-Each slot is a task of its own; a failed attempt is retried at once with a fresh document and holds nobody up.
+An attempt and a hint are pieces of work of their own, so that a program is played while its hint is being written;
+``fill_slot`` does one after the other.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Examp
 """(skill, rng, fits) -> examples for the prompt."""
 WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[str | None]]
 """(policy, source, what validation knows of it, key, conversation to continue) -> hint."""
+
+TWIN = "COPY same structure and numbers as an accepted design"
 
 ModelCheck = Callable[[Policy, str, Key], Awaitable[tuple[str, ...]]]
 """(policy, source, key) -> why the program is rejected."""
@@ -66,9 +69,7 @@ def refuse_twin(result: SlotResult, seen: SeenPrograms | None, playing: Collecti
         return result
     if environment.id not in playing and (seen is None or environment.source not in seen):
         return result
-    twin = dataclasses.replace(
-        result.designs[-1], environment_id=None, findings=("COPY same structure and numbers as an accepted design",)
-    )
+    twin = dataclasses.replace(result.designs[-1], environment_id=None, findings=(TWIN,))
     return SlotResult(result.slot, (*result.designs[:-1], twin), None)
 
 
@@ -158,6 +159,19 @@ class _Draft:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program that passed validation: ``environment`` can be played, and its hint is still to be written."""
+
+    draft: _Draft
+    verdict: JudgedProgram
+    environment: Environment
+
+    def refused(self, finding: str) -> Design:
+        """Its design, rejected after all."""
+        return self.draft.design(findings=(finding,), ran=True)
+
+
 class Designer:
     """Writes environments.
 
@@ -184,50 +198,52 @@ class Designer:
 
     async def fill_slot(self, policy: Policy, cycle: int, slot: int) -> SlotResult:
         """Try until an environment is accepted, at most ``attempts`` times."""
-        skills = active_skills(self.settings, cycle)
         designs: list[Design] = []
-        with policy.attend():
-            for attempt in range(self.settings.attempts):
-                design, environment = await self._attempt(policy, cycle, slot, attempt, skills[slot % len(skills)])
-                designs.append(design)
+        for attempt in range(self.settings.attempts):
+            tried = await self.attempt(policy, cycle, slot, attempt)
+            if isinstance(tried, Candidate):
+                tried, environment = await self.write_hint(policy, tried)
                 if environment is not None:
-                    return SlotResult(slot, tuple(designs), environment)
+                    return SlotResult(slot, (*designs, tried), environment)
+            designs.append(tried)
         return SlotResult(slot, tuple(designs), None)
 
-    async def _attempt(
-        self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str
-    ) -> tuple[Design, Environment | None]:
-        draft = self._draft(policy, cycle, slot, attempt, skill)
-        chat = policy.chat(draft.messages, prefill=draft.prefill)
-        try:
-            completion = await chat.reply(self.sampling, design_key(cycle, slot, attempt))
-        except PolicyError as error:
-            return draft.design(fault=error.fault), None
-        draft = draft.sampled(completion, chat.segments)
-        try:
-            findings, ran, hint = await self._judge(policy, draft)
-        except (SandboxError, PolicyError, GraderError) as error:
-            return draft.design(fault=error.fault), None
-        except FaultError as error:
-            return draft.design(findings=(str(error),)), None
-        if findings:
-            return draft.design(findings=findings, ran=ran), None
-        environment = draft.environment(hint, self.domain, policy.version)
-        return draft.design(ran=True, environment_id=environment.id), environment
+    async def attempt(self, policy: Policy, cycle: int, slot: int, attempt: int) -> Design | Candidate:
+        """Write and judge one program: a candidate, or the design that was rejected or met a fault."""
+        with policy.attend():
+            skills = active_skills(self.settings, cycle)
+            draft = self._draft(policy, cycle, slot, attempt, skills[slot % len(skills)])
+            chat = policy.chat(draft.messages, prefill=draft.prefill)
+            try:
+                completion = await chat.reply(self.sampling, design_key(cycle, slot, attempt))
+                draft = draft.sampled(completion, chat.segments)
+                verdict = await self.tools.validate(draft.source)
+                findings, ran = verdict.findings, verdict.ran
+                if not findings and self.tools.check is not None:
+                    findings = await self.tools.check(policy, draft.source, check_key(cycle, slot, attempt))
+                    ran = True
+            except (SandboxError, PolicyError, GraderError) as error:
+                return draft.design(fault=error.fault)
+            except FaultError as error:
+                return draft.design(findings=(str(error),))
+            if findings:
+                return draft.design(findings=findings, ran=ran)
+            return Candidate(draft, verdict, draft.environment("", self.domain, policy.version))
 
-    async def _judge(self, policy: Policy, draft: _Draft) -> tuple[tuple[str, ...], bool, str]:
-        """Why a draft is rejected, whether it ran, and its hint if it is not rejected. Raises ``FaultError``."""
-        place = (draft.cycle, draft.slot, draft.attempt)
-        verdict = await self.tools.validate(draft.source)
-        if verdict.findings:
-            return verdict.findings, verdict.ran, ""
-        if self.tools.check is not None:
-            rejected = await self.tools.check(policy, draft.source, check_key(*place))
-            if rejected:
-                return rejected, True, ""
+    async def write_hint(self, policy: Policy, candidate: Candidate) -> tuple[Design, Environment | None]:
+        """The candidate's hint, which makes it an environment; without a clean one its design is rejected."""
+        draft = candidate.draft
         history = draft.messages if self.settings.skeleton else ()
-        hint = await self.tools.hint(policy, draft.source, verdict, hint_key(*place), history)
-        return (("HINT every hint was empty or leaked",), True, "") if hint is None else ((), True, hint)
+        key = hint_key(draft.cycle, draft.slot, draft.attempt)
+        with policy.attend():
+            try:
+                hint = await self.tools.hint(policy, draft.source, candidate.verdict, key, history)
+            except FaultError as error:
+                return draft.design(fault=error.fault), None
+        if hint is None:
+            return candidate.refused("HINT every hint was empty or leaked"), None
+        environment = dataclasses.replace(candidate.environment, hint=hint)
+        return draft.design(ran=True, environment_id=environment.id), environment
 
     def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
         seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)

@@ -24,16 +24,17 @@ from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
 from spadework.selfplay.batch import build_batch
 from spadework.selfplay.collapse import CollapseAlarm
-from spadework.selfplay.controls import control_plays
-from spadework.selfplay.designer import Designer, SlotResult, refuse_twin
+from spadework.selfplay.collection import Collection
+from spadework.selfplay.designer import Designer
 from spadework.selfplay.fixed_pool import FixedPool
 from spadework.selfplay.ledger import Ledger
 from spadework.selfplay.memory import Memory, Remembered
 from spadework.selfplay.novelty import SeenPrograms
-from spadework.selfplay.play import group_episodes, plan_plays, play_all
+from spadework.selfplay.play import group_episodes
+from spadework.selfplay.playing import Carried, Means
 from spadework.selfplay.pool import Pool
 from spadework.selfplay.rewards import SkillAverages
-from spadework.selfplay.scoring import Scoring, by_environment
+from spadework.selfplay.scoring import Scoring
 from spadework.selfplay.seeds import Estimate
 from spadework.selfplay.summary import summarise
 from spadework.types import Design, Environment, Episode, Group, derive_seed
@@ -107,6 +108,7 @@ class SelfPlay:
     def __init__(self, config: RunConfig, stages: Stages, observer: Observer) -> None:
         self.config, self.stages, self.observer = config, stages, observer
         self._scoring = Scoring(config, stages.ledger, stages.averages)
+        self._carried: list[Carried] = []
 
     async def run(self, policy: Policy, trainer: Trainer, store: RunStore, sinks: Sequence[Sink] = ()) -> None:
         """Run from the store's last checkpoint to the last cycle.
@@ -115,29 +117,47 @@ class SelfPlay:
             RunError: the disk is full, or too many episodes failed by sandbox or endpoint.
         """
         start, policy = await self._restore(policy, trainer, store)
-        for cycle in range(start, self.config.run.cycles):
-            began = time.perf_counter()
-            collected = await self.collect(policy, cycle)
-            played = time.perf_counter()
-            self.observer.stage(cycle, "update", 1)
-            trained = await trainer.train(collected.sequences, self._hyperparameters()) if collected.sequences else {}
-            policy = await trainer.sync()
-            ended = time.perf_counter()
-            metrics = {
-                **collected.record.metrics,
-                **{f"train/{name}": value for name, value in trained.items()},
-                "time/collect_s": played - began,
-                "time/update_s": ended - played,
-            }
-            self._commit(collected.record, metrics, trainer, store)
-            for sink in sinks:
-                sink.log(cycle, metrics)
-            self.observer.cycle_done(cycle, metrics)
+        try:
+            for cycle in range(start, self.config.run.cycles):
+                policy = await self._cycle(cycle, policy, trainer, store, sinks)
+        finally:
+            for one in self._carried:
+                one.task.cancel()
+            await asyncio.gather(*(one.task for one in self._carried), return_exceptions=True)
+
+    async def _cycle(
+        self, cycle: int, policy: Policy, trainer: Trainer, store: RunStore, sinks: Sequence[Sink]
+    ) -> Policy:
+        began = time.perf_counter()
+        collected = await self.collect(policy, cycle)
+        played = time.perf_counter()
+        self.observer.stage(cycle, "update", 1)
+        trained = await trainer.train(collected.sequences, self._hyperparameters()) if collected.sequences else {}
+        policy = await trainer.sync()
+        ended = time.perf_counter()
+        metrics = {
+            **collected.record.metrics,
+            **{f"train/{name}": value for name, value in trained.items()},
+            "time/collect_s": played - began,
+            "time/update_s": ended - played,
+        }
+        self._commit(collected.record, metrics, trainer, store)
+        for sink in sinks:
+            sink.log(cycle, metrics)
+        self.observer.cycle_done(cycle, metrics)
+        return policy
 
     async def collect(self, policy: Policy, cycle: int) -> Collected:
         """Design if due, play, score: the training rows of one cycle, and everything worth keeping of it."""
-        designs, environments = await self._design(policy, cycle)
-        episodes = await self._play(policy, cycle)
+        pool = self.stages.pool
+        drawn = [*(pool.anchors if cycle == 0 else ()), *self._draw(cycle)]
+        designer = self.stages.designer if cycle % self.config.designer.every == 0 else None
+        collection = Collection(
+            self._means(policy), cycle, self.stages.seen, lambda slot: self._filler(cycle, slot), self._carried
+        )
+        await collection.run(designer, self.stages.author or policy)
+        self._carried = collection.carried
+        designs, episodes = collection.designs, collection.episodes
         groups = group_episodes(episodes)
         self._check_faults(episodes, cycle)
         skills = {environment.id: environment.skill for environment in self.stages.pool.environments}
@@ -151,6 +171,7 @@ class SelfPlay:
             **self.stages.pool.metrics(),
             **self.stages.memory.metrics(),
             **self.stages.ledger.metrics(),
+            **collection.metrics(),
         }
         self.stages.pool.mark_played()
         for asked in (policy, self.stages.author):
@@ -158,7 +179,7 @@ class SelfPlay:
         metrics |= self._retire(scored.estimates) | self._watch(cycle, designs)
         record = CycleRecord(
             cycle=cycle,
-            environments=environments,
+            environments=[*drawn, *collection.entered],
             designs=designs,
             scores=scored.scores,
             plays=[_play_row(group) for group in groups],
@@ -181,30 +202,16 @@ class SelfPlay:
         self.stages.load_state_dict(checkpoint.state)
         return checkpoint.cycle + 1, policy
 
-    async def _design(self, policy: Policy, cycle: int) -> tuple[list[Design], list[Environment]]:
-        """Fill the slots when it is time to; returns all attempts, and the environments that entered the pool."""
-        pool, designer = self.stages.pool, self.stages.designer
-        entered = [*(pool.anchors if cycle == 0 else ()), *self._draw(cycle)]
-        if designer is None or cycle % self.config.designer.every:
-            return [], entered
-        slots = self.config.designer.environments
-        self.observer.stage(cycle, "design", slots)
-        results = await self._fill_slots(self.stages.author or policy, designer, cycle, slots)
-        designs: list[Design] = []
-        for result in results:
-            playing = {environment.id for environment in pool.environments}
-            kept = refuse_twin(result, self.stages.seen if self.config.validation.refuse_copies else None, playing)
-            designs += kept.designs
-            if kept.environment is not None:
-                pool.fill(kept.slot, kept.environment)
-                self.stages.seen.add(kept.environment.source)
-                entered.append(kept.environment)
-        for slot in pool.empty_slots():
-            filler = self._filler(cycle, slot)
-            if filler is not None:
-                pool.fill(slot, filler)
-                entered.append(filler)
-        return designs, entered
+    def _means(self, policy: Policy) -> Means:
+        return Means(
+            config=self.config,
+            policy=policy,
+            sandbox=self.stages.sandbox,
+            settings=self.stages.play,
+            allocation=self._scoring.allocation,
+            pool=self.stages.pool,
+            watcher=self.observer,
+        )
 
     def _draw(self, cycle: int) -> list[Environment]:
         """Put the cycle's environments of the fixed pool into play."""
@@ -215,50 +222,12 @@ class SelfPlay:
             self.stages.pool.fill(slot, environment)
         return drawn
 
-    async def _fill_slots(self, policy: Policy, designer: Designer, cycle: int, slots: int) -> list[SlotResult]:
-        async def one(slot: int) -> SlotResult:
-            result = await designer.fill_slot(policy, cycle, slot)
-            self.observer.advance(sum(s.sampled for design in result.designs for s in design.segments))
-            return result
-
-        async with asyncio.TaskGroup() as group:
-            with policy.attend():
-                tasks = [group.create_task(one(slot)) for slot in range(slots)]
-                await asyncio.sleep(0)  # as in play: all slots attend before the first batch may start
-        return [task.result() for task in tasks]
-
     def _filler(self, cycle: int, slot: int) -> Environment | None:
         playing = {environment.id for environment in self.stages.pool.environments}
         free = [environment for environment in self.stages.fillers if environment.id not in playing]
         if not free:
             return None
         return free[derive_seed(self.config.run.seed, "filler", cycle, slot) % len(free)]
-
-    async def _play(self, policy: Policy, cycle: int) -> list[Episode]:
-        config, pool = self.config, self.stages.pool
-        counts = (config.play.episodes, config.hinted_episodes)
-        plays = plan_plays(pool.environments, pool.is_fresh, cycle, config.run.seed, counts, config.play)
-        plays += await control_plays(
-            self.stages.sandbox, plays, config.play.control_arms, self.stages.play.limits, config.run.seed
-        )
-        allocation = self._scoring.allocation
-        episodes: list[Episode] = []
-        going = {play.environment.id for play in plays}
-        for indices in allocation.rounds():
-            due = [play for play in plays if play.index in indices and play.environment.id in going]
-            self.observer.stage(cycle, "play", len(due))
-            episodes += await play_all(
-                policy,
-                self.stages.sandbox,
-                due,
-                self.stages.play,
-                concurrency=None if config.run.deterministic else config.play.concurrency,
-                on_done=lambda episode: self.observer.advance(sum(s.sampled for s in episode.segments)),
-            )
-            going &= allocation.undecided(by_environment(group_episodes(episodes)))
-            if not going:
-                break
-        return episodes
 
     def _check_faults(self, episodes: Sequence[Episode], cycle: int) -> None:
         """Stop loudly when the machinery, not the programs, fails (faults.md, 4)."""

@@ -47,6 +47,10 @@ class SeenPrograms:
         """Take in a program."""
         self._seen.add(fingerprint(source))
 
+    def discard(self, source: str) -> None:
+        """Forget a program."""
+        self._seen.discard(fingerprint(source))
+
     def state_dict(self) -> dict[str, list[str]]:
         """All fingerprints."""
         return {"seen": sorted(self._seen)}

@@ -25,6 +25,15 @@ class Pool:
         """All in play: anchors, then slots in order."""
         return (*self.anchors, *(environment for environment in self._slots if environment is not None))
 
+    def at(self, slot: int) -> Environment | None:
+        """The environment of a slot."""
+        return self._slots[slot]
+
+    @property
+    def slots(self) -> int:
+        """How many slots there are, beside the anchors."""
+        return len(self._slots)
+
     def is_fresh(self, environment: Environment) -> bool:
         """Whether it has not been played yet: its hinted arm is due."""
         return environment.id in self._fresh

@@ -41,7 +41,6 @@ class Says:
         if text == "FAIL":
             raise PolicyError("DOWN", "no answer")
         ids = tuple(self.tokenizer.encode(text, add_special_tokens=False))
-        self.version += 1
         reason = "stop" if text.endswith("<|im_end|>") else "length"
         return Completion(text.removesuffix("<|im_end|>"), ids, (-1.0,) * len(ids), reason, self.version)
 
@@ -67,7 +66,22 @@ async def test_an_ended_reply_is_followed_by_the_rest_of_the_template() -> None:
     )
     sampled = [token for token, mask in zip(segment.tokens, segment.loss_mask, strict=True) if mask]
     assert tokenizer.decode(sampled) == "hi<|im_end|>ho<|im_end|>"
-    assert segment.policy_version == 1, "the oldest weights that spoke"
+
+
+async def test_a_segment_has_one_version() -> None:
+    """Where the weights change between two turns, the second stands in a row of its own with the first as prompt."""
+    chat, sampler, _ = open_chat("hi<|im_end|>", "ho<|im_end|>", "ha<|im_end|>")
+    await chat.reply(PARAMS, (0,))
+    sampler.version = 3
+    for turn in (1, 2):
+        chat.observe(NEXT)
+        await chat.reply(PARAMS, (turn,))
+    old, new = chat.segments
+    assert (old.policy_version, new.policy_version) == (0, 3)
+    assert new.tokens[: len(old.tokens)] == old.tokens
+    assert not any(new.loss_mask[: len(old.tokens)])
+    assert new.sampled == 2 * old.sampled
+    assert chat.length == len(new.tokens)
 
 
 async def test_a_cut_reply_gets_an_end_of_turn_that_does_not_train() -> None:

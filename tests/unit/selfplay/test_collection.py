@@ -1,0 +1,179 @@
+"""A cycle's collection: who waits for whom, what a failed hint leaves, the deadline and what it carries over."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest_asyncio
+
+from spadework import build
+from spadework.config import RunConfig, load_config
+from spadework.envs.forkserver.client import ForkServer
+from spadework.policies.base import Completion, SamplingParams
+from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
+from spadework.runs.store import RunStore
+from spadework.selfplay.keys import DESIGN, HINT, PLAY
+from spadework.selfplay.loop import SelfPlay
+from spadework.types import Key, derive_seed
+
+
+class Nobody:
+    def stage(self, cycle: int, name: str, total: int) -> None: ...
+    def advance(self, tokens: int) -> None: ...
+    def note(self, text: str) -> None: ...
+    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None: ...
+
+
+class Timed(ScriptedPolicy):
+    """The scripted policy, which waits as told before each reply and notes what began and ended."""
+
+    def __init__(self, delay: Callable[[Key], float], script: Any = demo_script) -> None:
+        super().__init__(script)
+        self.delay = delay
+        self.log: list[tuple[str, Key]] = []
+        self.after: dict[Key, Key] = {}
+        """Beginning of a key -> that of keys one of which must have begun before it ends."""
+
+    async def sample(self, tokens: Any, params: SamplingParams, key: Key) -> Completion:
+        self.log.append(("begin", key))
+        await asyncio.sleep(self.delay(key))
+        for own, other in self.after.items():
+            while key[: len(own)] == own and not any(
+                kind == "begin" and k[: len(other)] == other for kind, k in self.log
+            ):
+                await asyncio.sleep(0.01)
+        self.log.append(("end", key))
+        return await super().sample(tokens, params, key)
+
+    def first(self, what: str, *start: int) -> int:
+        """Where the first such event of keys that begin so stands."""
+        return next(i for i, (kind, key) in enumerate(self.log) if kind == what and key[: len(start)] == start)
+
+
+@pytest_asyncio.fixture
+async def sandbox() -> AsyncIterator[ForkServer]:
+    async with ForkServer() as box:
+        yield box
+
+
+def config(*overrides: str) -> RunConfig:
+    quick = ["validation.panel=false", "validation.seeds=2", "designer.environments=2", "play.episodes=3"]
+    return load_config("scripted", [*quick, *overrides])
+
+
+def self_play(config: RunConfig, sandbox: ForkServer) -> SelfPlay:
+    return SelfPlay(config, build.build_stages(config, sandbox, build.build_corpus(config)), Nobody())
+
+
+def sound(messages: Any, rng: random.Random, version: int) -> str:
+    """The demo without its broken programs."""
+    reply = demo_script(messages, rng, version)
+    return reply.replace("self.turn = \n", "self.turn = 0\n")
+
+
+async def test_play_begins_while_others_are_designed_and_unhinted_play_does_not_wait_for_the_hint(
+    sandbox: ForkServer,
+) -> None:
+    policy = Timed(lambda key: 0.0, sound)
+    unhinted, hinted = (0, PLAY, 0, 0), (0, PLAY, 0, 1)
+    policy.after = {(0, HINT, 0): unhinted, (0, DESIGN, 1): hinted}
+    collected = await asyncio.wait_for(self_play(config(), sandbox).collect(policy, 0), 60)
+    assert policy.first("begin", *unhinted) < policy.first("end", 0, HINT, 0)
+    assert policy.first("end", 0, HINT, 0) < policy.first("begin", *hinted) < policy.first("end", 0, DESIGN, 1)
+    record = collected.record
+    assert [design.id for design in record.designs] == ["0-0-0", "0-1-0"]
+    assert [environment.design_id for environment in record.environments] == ["0-0-0", "0-1-0"]
+    assert all(environment.hint for environment in record.environments)
+    assert [(e.environment_id, e.arm, e.index) for e in record.episodes] == [
+        (one.id, arm, index) for one in record.environments for arm in ("unhinted", "hinted") for index in range(3)
+    ]
+
+
+async def test_order_of_arrival_changes_nothing_of_a_deterministic_run(sandbox: ForkServer) -> None:
+    async def collect(seed: int) -> Any:
+        policy = Timed(lambda key: derive_seed(seed, *key) % 20 / 1000)
+        record = (
+            await self_play(config("run.deterministic=true", "play.control_arms=['placebo']"), sandbox).collect(
+                policy, 0
+            )
+        ).record
+        return record.designs, record.environments, record.episodes, record.plays
+
+    first = await collect(0)
+    assert first == await collect(1)
+    assert {episode.arm for episode in first[2]} == {"unhinted", "hinted", "placebo"}
+
+
+async def test_a_failed_hint_takes_its_episodes_with_it_and_the_slot_tries_again(sandbox: ForkServer) -> None:
+    def script(messages: Any, rng: random.Random, version: int) -> str:
+        text = messages[-1]["content"]
+        return "" if "source of a text game" in text and "Sums7" in text else sound(messages, rng, version)
+
+    def low(messages: Any, rng: random.Random, version: int) -> str:
+        reply = script(messages, rng, version)
+        first = rng.random() < 0.5 and "Write one new environment" in messages[-1]["content"]
+        return reply.replace("class Sums", "class Sums7") if first else reply
+
+    policy = Timed(lambda key: 0.01, low)
+    record = (
+        await self_play(
+            config("designer.environments=4", "designer.attempts=6", "run.deterministic=true"), sandbox
+        ).collect(policy, 0)
+    ).record
+    failed = [design for design in record.designs if design.findings and design.findings[0].startswith("HINT")]
+    assert failed and record.metrics["agent/rejected_episodes"] > 0
+    assert {episode.environment_id for episode in record.episodes} == {one.id for one in record.environments}
+    assert all("class Sums7" not in one.source for one in record.environments)
+    assert len(record.environments) == 4
+
+
+async def test_of_twins_one_is_kept_and_the_other_slot_tries_again(sandbox: ForkServer) -> None:
+    count = iter(range(100))
+
+    def script(messages: Any, rng: random.Random, version: int) -> str:
+        if "Write one new environment" not in messages[-1]["content"]:
+            return sound(messages, rng, version)
+        return sound(messages, random.Random(max(0, next(count) - 2)), version)  # the first three are one program
+
+    for setting in ("run.deterministic=true", "run.deterministic=false"):
+        count = iter(range(100))
+        record = (await self_play(config(setting), sandbox).collect(Timed(lambda key: 0.0, script), 0)).record
+        assert len({one.source for one in record.environments}) == len(record.environments) == 2
+        assert any(design.findings and design.findings[0].startswith("COPY") for design in record.designs)
+
+
+async def test_late_episodes_are_faults_or_go_on_in_the_next_cycle(sandbox: ForkServer, tmp_path: Any) -> None:
+    def delay(key: Key) -> float:
+        late = key[:2] == (0, PLAY) and key[4] == 0  # episode 0 of every group in cycle 0
+        return 2.6 if late and key[5] == 0 else 0.0
+
+    given = ["play.deadline_seconds=1.5", "run.cycles=3", "designer.every=4", "run.max_fault_share=0.9"]
+    for carry in (0, 2):
+        settings = config(*given, f"play.carry_over={carry}")
+        policy = Timed(delay, sound)
+        store = RunStore.create(tmp_path / str(carry), settings)
+        self_run = self_play(settings, sandbox)
+        records = []
+        collect = self_run.collect
+
+        async def noted(policy: Any, cycle: int, collect: Any = collect, records: Any = records) -> Any:
+            records.append(collected := await collect(policy, cycle))
+            return collected
+
+        self_run.collect = noted  # type: ignore[method-assign]
+        await self_run.run(policy, ScriptedTrainer(policy), store)
+        store.close()
+        first = records[0].record
+        late = [e for e in first.episodes if e.fault is not None and e.fault.code == "LATE"]
+        assert all(math.isnan(e.return_) and e.ending == "fault" for e in late)
+        assert len(late) == (4 if carry == 0 else 2), "the hinted arm is never carried: its weights would differ"
+        rest = [e for one in records[1:] for e in one.record.episodes]
+        carried = [e for e in rest if e.id.startswith("0-")]
+        assert len(carried) == (0 if carry == 0 else 2)
+        assert all(e.cycle > 0 and e.arm == "unhinted" and e.valid for e in carried)
+        assert all(segment.policy_version == 1 for e in carried for segment in e.segments), "the weights of the reply"
+        assert self_run._carried == []
