@@ -24,6 +24,7 @@ SUITES = {
     "bfcl": "BFCL v4 multi-turn, four categories, by the official checker",
     "tau2": "tau2-bench: retail, airline, telecom, with a simulated user",
     "livecodebench": "LiveCodeBench v6, programs run in the sandbox",
+    "acebench": "ACEBench-Agent: multi-step and multi-turn, end-to-end accuracy",
 }
 """Name -> help line. A suite is the module ``evals/suites/NAME.py``; those of one year each share a module."""
 _MODULES = {"aime2025": "aime", "aime2026": "aime"}

