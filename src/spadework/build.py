@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from spadework.analysis.diversity import text_diversity
 from spadework.config import EndpointSection, RunConfig
 from spadework.envs.forkserver.client import ForkServer, PoolLimits
+from spadework.envs.packaged.sandbox import PackagedSandbox
 from spadework.envs.players import Play, oracle
 from spadework.envs.process_sandbox import ProcessSandbox
 from spadework.envs.runtime_check import RuntimeChecks
@@ -27,10 +28,12 @@ from spadework.runs.metrics import JsonlSink, Sink, TensorBoardSink
 from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.corpus import Corpus
 from spadework.selfplay.designer import Designer, DesignTools
+from spadework.selfplay.difficulty import Controller
 from spadework.selfplay.examples import ExampleEnvironment, load_examples
 from spadework.selfplay.fixed_pool import FixedPool
 from spadework.selfplay.hints import HintWriter
 from spadework.selfplay.ledger import Ledger
+from spadework.selfplay.levelled_pool import LevelledPool
 from spadework.selfplay.loop import Stages
 from spadework.selfplay.memory import Memory
 from spadework.selfplay.model_check import ModelCheck
@@ -62,12 +65,12 @@ class Engine:
 
 
 def build_sandbox(config: RunConfig) -> Sandbox:
-    """The sandbox of ``sandbox.type``."""
+    """The sandbox of ``sandbox.type``, and workers for the environments of packages."""
     settings = config.sandbox
     if settings.type == "process" or (settings.unsafe and not sys.platform.startswith("linux")):
-        return ProcessSandbox(unsafe=settings.unsafe)
+        return PackagedSandbox(ProcessSandbox(unsafe=settings.unsafe))
     pool = PoolLimits(instances=settings.max_instances, memory_mb=settings.max_memory_mb)
-    return ForkServer(pool, require=settings.require, unsafe=settings.unsafe)
+    return PackagedSandbox(ForkServer(pool, require=settings.require, unsafe=settings.unsafe))
 
 
 async def check_sandbox(sandbox: Sandbox) -> None:
@@ -222,7 +225,7 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
     memory = Memory(config.memory.size)
     seen = SeenPrograms(e.source for e in [*(example.environment for example in examples), *source])
     fillers = [e.environment for e in examples if e.environment not in anchors] if config.pool.seed_examples else []
-    pool, drawn = config.pool, config.pool.per_cycle if source else 0
+    drawn = config.pool.per_cycle if source else 0
     return Stages(
         designer=_designer(config, sandbox, corpus, memory, seen, examples) if config.designer.environments else None,
         sandbox=sandbox,
@@ -234,9 +237,19 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
         seen=seen,
         alarm=CollapseAlarm(config.designer, text_diversity),
         fillers=fillers,
-        fixed=FixedPool(source, drawn, pool.replacement, config.run.seed) if source else None,
+        fixed=_fixed_pool(config, source),
         author=author,
     )
+
+
+def _fixed_pool(config: RunConfig, source: Sequence[Environment]) -> FixedPool | LevelledPool | None:
+    pool = config.pool
+    if not source:
+        return None
+    if config.difficulty.controller != "off":
+        averages = SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow)
+        return LevelledPool(source, pool.per_cycle, Controller(config.difficulty, averages), config.run.seed)
+    return FixedPool(source, pool.per_cycle, pool.replacement, config.run.seed)
 
 
 def build_sinks(run: Path, first_cycle: int) -> list[Sink]:
@@ -318,7 +331,8 @@ def _pool_source(config: RunConfig, anchors: Iterable[Environment]) -> list[Envi
     environments = [e for e in load_pool(Path(config.pool.source)) if e.domain == config.domain]
     playing = {anchor.id for anchor in anchors}
     free = [environment for environment in environments if environment.id not in playing]
-    if len(free) < config.pool.per_cycle:
+    repeats = config.difficulty.controller != "off"  # then each draw is one of its own
+    if len(free) < (1 if repeats else config.pool.per_cycle):
         raise ConfigError(
             f"pool.per_cycle is {config.pool.per_cycle}, but {config.pool.source} holds {len(free)} environments of "
             f"the domain {config.domain} that are no anchors"

@@ -246,14 +246,37 @@ class PoolSection(Section):
     """A fixed pool, in any format that ``spadework pool`` reads: environments are drawn from it at every cycle.
 
     With ``designer.environments = 0`` nothing else is played: the fixed-pool baseline. Those of another domain are left
-    out; those without a hint are played unhinted only.
+    out; those without a hint are played unhinted only. Environments of a package are named: ``rlve:16``, ``rlve:400``,
+    ``rlve:Sorting,SAT``, ``reasoning-gym:all``, ``reasoning-gym:logic``; they need the extra ``baselines``.
     """
     per_cycle: int = Field(24, ge=1)
     """Environments drawn at a cycle; E of the paper."""
     retire: bool = False
-    """Whether mastered and hopeless environments leave their slots at once, until the next design fills these."""
+    """Whether mastered and hopeless environments leave their slots at once, until the next design fills these.
+
+    Those of a fixed pool leave its deck, and come back, the longest gone first, once it holds less than a draw takes.
+    """
     replacement: bool = False
     """Whether a cycle's draw forgets what earlier ones took; else all of the pool is played before any comes again."""
+
+
+class DifficultySection(Section):
+    """Levels of environments that have them. Defaults: RLVE's, as the paper's baseline runs it (section 9)."""
+
+    controller: Literal["off", "sliding_window", "learning_potential"] = "off"
+    """How a fixed pool's levels are drawn: from a window that slides up with the win rate, uniformly or by how far a
+    level's return moved; ``off`` plays every environment as it stands. Designed environments that take ``difficulty``
+    climb by the same window."""
+    tries: int = Field(128, ge=1)
+    """Episodes at the top level between looks at their win rate."""
+    win_rate: float = Field(0.9, gt=0, le=1)
+    """Win rate at the top level that opens the next one."""
+    width: int = Field(4, ge=1)
+    """Levels in a window, at most."""
+    cap: int = Field(20, ge=0)
+    """The highest level."""
+    explore: float = Field(0.2, ge=0, le=1)
+    """Share of draws that are uniform under ``learning_potential``; ours."""
 
 
 class FewShot(Section):
@@ -391,6 +414,7 @@ class RunConfig(Section):
     validation: ValidationSection = ValidationSection()
     sandbox: SandboxSection = SandboxSection()
     pool: PoolSection = PoolSection()
+    difficulty: DifficultySection = DifficultySection()
     play: PlaySection = PlaySection()
     agent: AgentSection = AgentSection()
     reward: RewardSection = RewardSection()

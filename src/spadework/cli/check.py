@@ -18,6 +18,7 @@ from typing import Any
 from spadework.cli import findings as output
 from spadework.envs.checking import Checked, check_program, in_order
 from spadework.envs.findings import fatal
+from spadework.envs.packaged.names import parse_named
 from spadework.envs.runtime_check import RuntimeChecks
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import ConfigError, SandboxError
@@ -100,6 +101,8 @@ def _rules(args: argparse.Namespace) -> _Rules:
 
 def _entries(paths: list[Path]) -> Iterator[tuple[str, PoolEntry]]:
     for path in paths:
+        if parse_named(str(path)) is not None:
+            raise ConfigError(f"{path}: a package's environments are no programs; try `spadework pool stats {path}`")
         for entry in read_pool(path):
             yield (str(path) if path.suffix == ".py" else f"{path / entry.name}"), entry
 

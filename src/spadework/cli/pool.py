@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from spadework.envs.checking import in_order
-from spadework.envs.sandbox import Limits, Sandbox
+from spadework.envs.contract import box
+from spadework.envs.packaged.names import parse_named
+from spadework.envs.sandbox import Limits, Sandbox, Session
 from spadework.envs.syntax import Program, parse
 from spadework.errors import ProgramError
 from spadework.selfplay.pool_files import Imported, import_pool, write_pool
-from spadework.types import Environment
+from spadework.types import WIN, Environment
 
 _SHOWN = 20
 """Failures and duplicates listed one by one; the rest is counted."""
@@ -30,9 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     taking.add_argument("path", type=Path, metavar="PATH", help="Parquet, or a folder of programs")
     taking.add_argument("--out", type=Path, metavar="FILE", help="default: pools/NAME.parquet")
     taking.add_argument("--no-run", action="store_true", help="do not load and reset every program")
-    taking.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), metavar="N", help="programs at a time")
     stats = actions.add_parser("stats", help="count what a pool holds")
-    stats.add_argument("path", type=Path, metavar="PATH", help="a pool in any format")
+    stats.add_argument("path", type=Path, metavar="PATH", help="a pool in any format, or of a package: rlve:400")
+    for action in (taking, stats):
+        action.add_argument(
+            "--jobs", type=int, default=2 * (os.cpu_count() or 1), metavar="N", help="programs at a time"
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,6 +46,9 @@ def run(args: argparse.Namespace) -> int:
     console = Console()
     if args.action == "stats":
         console.print(_stats(imported.environments))
+        if parse_named(str(args.path)) is not None:
+            _print_playable(console, imported, asyncio.run(_load_all(imported.environments, args.jobs)))
+            return 0
         console.print(f"{len(imported.duplicates)} duplicates and {len(imported.failures)} broken rows left out")
         return 0
     broken = [] if args.no_run else asyncio.run(_load_all(imported.environments, args.jobs))
@@ -79,11 +87,25 @@ async def _problem(sandbox: Sandbox, environment: Environment) -> str:
         return str(error)
     try:
         await session.reset(0)
+        return await _own_answer(session) if parse_named(environment.source) is not None else ""
     except ProgramError as error:
         return str(error)
     finally:
         await session.close()
-    return ""
+
+
+async def _own_answer(session: Session) -> str:
+    """Whether a package's own answer wins, where it knows one."""
+    answer = await session.call("solution")
+    if answer is None or (await session.step(box(answer))).reward >= WIN:
+        return ""
+    return f"its own answer {answer[:40]!r} does not win"
+
+
+def _print_playable(console: Console, imported: Imported, failures: Sequence[tuple[str, str]]) -> None:
+    _print_left_out(console, imported, failures)
+    playable = len(imported.environments) - len(failures)
+    console.print(f"{playable} of {len(imported.environments)} environments give a problem, and pay their own answer")
 
 
 def _print_left_out(console: Console, imported: Imported, failures: Sequence[tuple[str, str]]) -> None:

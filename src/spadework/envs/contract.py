@@ -5,7 +5,8 @@ A program is one self-contained Python source with a class whose name ends in ``
     reset(seed=None) -> observation | (observation, info)
     step(action)     -> (observation, reward, terminated, truncated, info)
 
-and, if it likes, ``solution()``, ``get_tools()``, ``execute_tool(name, arguments)``, ``close()``, ``render()``.
+and, if it likes, ``solution()``, ``get_tools()``, ``execute_tool(name, arguments)``, ``close()``, ``render()``, and a
+constructor that takes ``difficulty``, an integer from 0 (the easiest), with a default.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ ALLOWED_IMPORTS = frozenset(
     """.split()
 )
 """Top-level modules that a program may import. Children of the sandbox open no file: this list is what is loaded."""
+
+LEVEL = "DIFFICULTY"
+"""A module's last assignment of this name is what a constructor that takes ``difficulty`` is given."""
 
 
 def box(answer: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from spadework.types import Environment, derive_seed
+from spadework.types import Environment, Group, derive_seed
 
 
 class FixedPool:
@@ -27,12 +27,13 @@ class FixedPool:
         self._environments = {environment.id: environment for environment in environments}
         self._shuffles = 0
         self._deck: list[str] = []
+        self._retired: list[str] = []
 
     def draw(self, cycle: int) -> list[Environment]:
         """The environments of a cycle; each cycle is drawn once, in order."""
         if self.replacement:
             rng = random.Random(derive_seed(self.run_seed, "fixed-pool", cycle))
-            return rng.sample(list(self._environments.values()), self.per_cycle)
+            return [self._environments[name] for name in rng.sample(self._active(), self.per_cycle)]
         taken = self._deck[: self.per_cycle]
         self._deck = self._deck[self.per_cycle :]
         if len(taken) < self.per_cycle:
@@ -43,20 +44,34 @@ class FixedPool:
         return [self._environments[name] for name in taken]
 
     def _shuffled(self) -> list[str]:
-        names = list(self._environments)
+        names = self._active()
         random.Random(derive_seed(self.run_seed, "fixed-pool-shuffle", self._shuffles)).shuffle(names)
         self._shuffles += 1
         return names
 
+    def _active(self) -> list[str]:
+        return [name for name in self._environments if name not in self._retired]
+
+    def learn(self, groups: Iterable[Group]) -> None:
+        """Nothing depends on what was won but what is retired."""
+
+    def retire(self, names: Collection[str]) -> None:
+        """Take environments out of the deck; the longest gone come back while it holds less than a draw takes."""
+        self._retired += [name for name in self._environments if name in names and name not in self._retired]
+        most = len(self._environments) - self.per_cycle
+        self._retired = self._retired[max(0, len(self._retired) - most) :]
+        self._deck = [name for name in self._deck if name not in self._retired]
+
     def state_dict(self) -> dict[str, Any]:
-        """What is left of the deck, and how often it was shuffled."""
-        return {"deck": list(self._deck), "shuffles": self._shuffles}
+        """What is left of the deck, how often it was shuffled, and what is retired."""
+        return {"deck": list(self._deck), "shuffles": self._shuffles, "retired": list(self._retired)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from ``state_dict``; what the pool no longer holds is left out."""
         self._deck = [name for name in state["deck"] if name in self._environments]
         self._shuffles = int(state["shuffles"])
+        self._retired = [name for name in state.get("retired", []) if name in self._environments]
 
     def metrics(self) -> dict[str, float]:
-        """How much of the deck is left."""
-        return {"pool/deck": float(len(self._deck))}
+        """How much of the deck is left, and how many are retired."""
+        return {"pool/deck": float(len(self._deck)), "pool/retired": float(len(self._retired))}

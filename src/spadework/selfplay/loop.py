@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from spadework import types
 from spadework.config import RunConfig
+from spadework.envs.packaged.names import parse_named
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import RunError
 from spadework.policies.base import Hyperparameters, Metered, Policy, Trainer
@@ -28,6 +29,7 @@ from spadework.selfplay.collection import Collection
 from spadework.selfplay.designer import Designer
 from spadework.selfplay.fixed_pool import FixedPool
 from spadework.selfplay.ledger import Ledger
+from spadework.selfplay.levelled_pool import LevelledPool
 from spadework.selfplay.memory import Memory, Remembered
 from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.play import group_episodes
@@ -78,7 +80,7 @@ class Stages:
     alarm: CollapseAlarm
     fillers: Sequence[Environment] = ()
     """Bundled environments for slots that no design has filled yet."""
-    fixed: FixedPool | None = None
+    fixed: FixedPool | LevelledPool | None = None
     """Draws environments at every cycle, into the slots behind the designer's."""
     author: Policy | None = None
     """Designs and writes hints where it is not the model in training."""
@@ -176,7 +178,7 @@ class SelfPlay:
         self.stages.pool.mark_played()
         for asked in (policy, self.stages.author):
             metrics |= asked.take_metrics() if isinstance(asked, Metered) else {}
-        metrics |= self._retire(scored.estimates) | self._watch(cycle, designs)
+        metrics |= self._learn(groups) | self._retire(scored.estimates) | self._watch(cycle, designs)
         record = CycleRecord(
             cycle=cycle,
             environments=[*drawn, *collection.entered],
@@ -245,8 +247,8 @@ class SelfPlay:
         playing = {environment.id: environment for environment in self.stages.pool.environments}
         for environment_id, seen in estimates.items():
             environment, regret = playing[environment_id], seen.regret.mean
-            if math.isnan(seen.unhinted_win_rate):
-                continue
+            if math.isnan(seen.unhinted_win_rate) or parse_named(environment.source) is not None:
+                continue  # nothing was seen, or there is no program to show
             self.stages.memory.remember(
                 Remembered(
                     environment_id=environment_id,
@@ -258,6 +260,14 @@ class SelfPlay:
                     regret=self.stages.memory.regret_of(environment_id) if math.isnan(regret) else regret,
                 )
             )
+
+    def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Tell the fixed pool what was won, where it moves its environments' levels."""
+        fixed = self.stages.fixed
+        if fixed is None:
+            return {}
+        fixed.learn(groups)
+        return fixed.metrics()
 
     def _retire(self, estimates: Mapping[str, Estimate]) -> dict[str, float]:
         """Take what is mastered, or hopeless even with the hint, out of its slot."""
@@ -271,6 +281,8 @@ class SelfPlay:
             if seen.unhinted_win_rate <= HOPELESS and regret_of(name) <= HOPELESS
         }
         self.stages.pool.retire(mastered | hopeless)
+        if self.stages.fixed is not None:
+            self.stages.fixed.retire(mastered | hopeless)
         return {"pool/mastered": float(len(mastered)), "pool/hopeless": float(len(hopeless))}
 
     def _watch(self, cycle: int, designs: Sequence[Design]) -> dict[str, float]:

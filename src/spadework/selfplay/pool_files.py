@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from spadework.envs.packaged.names import parse_named
 from spadework.errors import ConfigError
+from spadework.selfplay.packaged_pool import packaged_pool
 from spadework.types import Domain, Environment
 
 COLUMNS = (
@@ -57,7 +59,10 @@ class Imported:
 
 def read_pool(path: Path) -> Iterator[PoolEntry]:
     """Every row of a pool, lazily. Raises ``ConfigError`` for what is no pool."""
-    if path.is_dir():
+    named = parse_named(str(path))
+    if named is not None:
+        yield from (PoolEntry(environment.id, environment) for environment in packaged_pool(named))
+    elif path.is_dir():
         yield from _folder(path)
     elif path.suffix == ".parquet":
         yield from _parquet(path)

@@ -46,7 +46,27 @@ def test_a_restart_changes_nothing(replacement):
     first = drawn(before, range(4))
     after.load_state_dict(json.loads(json.dumps(before.state_dict())))
     assert [*first, *drawn(after, range(4, 9))] == unbroken
-    assert after.metrics() == {"pool/deck": float(len(after.state_dict()["deck"]))}
+    assert after.metrics() == {"pool/deck": float(len(after.state_dict()["deck"])), "pool/retired": 0.0}
+
+
+@pytest.mark.parametrize("replacement", [True, False])
+def test_what_is_retired_is_not_drawn_even_after_a_restart(replacement):
+    before, after = (FixedPool(environments(8), 3, replacement, 5) for _ in range(2))
+    before.draw(0)
+    before.retire({"e1", "e4", "no such"})
+    after.load_state_dict(json.loads(json.dumps(before.state_dict())))
+    assert after.metrics()["pool/retired"] == 2.0
+    rounds = drawn(after, range(1, 20))
+    assert rounds == drawn(before, range(1, 20))
+    assert {name for round_ in rounds for name in round_} == {"e0", "e2", "e3", "e5", "e6", "e7"}
+
+
+def test_the_longest_retired_come_back_while_a_draw_needs_them():
+    pool = FixedPool(environments(5), 3, False, 0)
+    pool.retire({"e1", "e4"})
+    pool.retire({"e2"})
+    assert pool.state_dict()["retired"] == ["e4", "e2"]
+    assert {name for round_ in drawn(pool, range(4)) for name in round_} == {"e0", "e1", "e3"}
 
 
 def test_what_left_the_pool_is_left_out_of_the_deck():

@@ -25,6 +25,7 @@ from .checks import Problem
 
 MODULE = "env_program"
 FILE = "env_program.py"
+LEVEL = "DIFFICULTY"
 _exit, _read, _write = os._exit, os.read, os.write
 
 
@@ -88,17 +89,18 @@ class Runner:
             own = isinstance(value, type) and value.__module__ == MODULE
             if own and name.endswith("Env") and name not in self.bases:
                 build: Callable[..., Any] = value
-                return build(**self._turns_argument(value))
+                return build(**self._arguments(value, namespace.get(LEVEL)))
         raise Problem(wire.NO_CLASS, "the program defines no class whose name ends in Env")
 
-    def _turns_argument(self, cls: type) -> dict[str, int]:
-        """Only what a constructor insists on: a default is the program's own budget."""
+    def _arguments(self, cls: type, level: Any) -> dict[str, int]:
+        """Only what a constructor insists on, for a default is the program's own choice, and the level it is put at."""
         try:
-            parameter = inspect.signature(cls).parameters.get("max_turns")
+            parameters = inspect.signature(cls).parameters
         except (TypeError, ValueError):
             return {}
-        insists = parameter is not None and parameter.default is inspect.Parameter.empty
-        return {"max_turns": self.limits["max_turns"]} if insists else {}
+        arguments = {"difficulty": level} if "difficulty" in parameters and type(level) is int else {}
+        insists = "max_turns" in parameters and parameters["max_turns"].default is inspect.Parameter.empty
+        return arguments | ({"max_turns": self.limits["max_turns"]} if insists else {})
 
     def _cap_turns(self) -> int:
         """The lower of the program's own turn budget and the run's, told to the program."""
