@@ -45,7 +45,7 @@ from spadework.selfplay.records import Example
 from spadework.selfplay.rewards import SkillAverages
 from spadework.selfplay.validation import Validator
 from spadework.selfplay.warmup import warm_up, warmup_hash, warmup_rows
-from spadework.types import Environment
+from spadework.types import Domain, Environment
 
 if TYPE_CHECKING:
     from spadework.viewer.trials import Tools
@@ -197,10 +197,12 @@ def build_corpus(config: RunConfig) -> Corpus | None:
     return Corpus(path, cache_dir() / "corpus", config.corpus.max_words)
 
 
-def build_play(config: RunConfig) -> PlaySettings:
-    """How the agent's episodes are played."""
+def build_play(config: RunConfig, domain: Domain | None = None) -> PlaySettings:
+    """How the agent's episodes are played; those of another ``domain`` without the prompt that is the config's own."""
+    domain = domain or config.domain
+    play = config.play if domain == config.domain else config.play.model_copy(update={"system": None, "few_shots": ()})
     return PlaySettings(
-        opening=agent_opening(config.play, config.domain),
+        opening=agent_opening(play, domain),
         limits=build_limits(config),
         sampling=SamplingParams(
             config.play.max_tokens,

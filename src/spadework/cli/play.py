@@ -95,7 +95,7 @@ async def _play(config: RunConfig, plays: Sequence[Play], policy: Policy, sandbo
     concurrency = None if config.run.deterministic else config.play.concurrency
     episodes = []
     for domain in dict.fromkeys(play.environment.domain for play in plays):
-        settings = build.build_play(config.model_copy(update={"domain": domain}))
+        settings = build.build_play(config, domain)
         own = [play for play in plays if play.environment.domain == domain]
         episodes += await play_all(policy, sandbox, own, settings, concurrency=concurrency)
     return episodes

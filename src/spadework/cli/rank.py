@@ -140,7 +140,7 @@ async def _rank(
         table = Table(
             policy=policy,
             sandbox=sandbox,
-            settings=lambda domain: build.build_play(config.model_copy(update={"domain": domain})),
+            settings=lambda domain: build.build_play(config, domain),
             episodes=args.n,
             run_seed=config.run.seed,
         )

@@ -23,7 +23,7 @@ from spadework.selfplay.answers import Prompt, grade
 from spadework.selfplay.keys import play_key
 from spadework.selfplay.play import group_episodes, plan_plays, play_all
 from spadework.selfplay.seeds import estimate
-from spadework.types import Arm, Environment, Group
+from spadework.types import Arm, Domain, Environment, Group
 
 Item = Environment | Prompt
 
@@ -64,7 +64,7 @@ class Table:
 
     policy: Policy
     sandbox: Sandbox
-    settings: Callable[[str], PlaySettings]
+    settings: Callable[[Domain], PlaySettings]
     episodes: int
     run_seed: int
 
