@@ -21,6 +21,7 @@ from spadework.policies.base import Completion, FinishReason, SamplingParams
 from spadework.policies.chat import Template
 from spadework.policies.draw import Uniforms, draw
 from spadework.policies.grammar import Matcher
+from spadework.policies.held import HeldTokens
 from spadework.policies.slots import SlotCache, SlotPass
 from spadework.types import Key
 
@@ -95,7 +96,7 @@ class ContinuousBatch:
     def clear(self) -> None:
         """Forget all keys and values (the weights changed)."""
         self._cache = SlotCache(self._layers, self._total, self._max_length)
-        self._held: list[list[int]] = [[] for _ in range(self._total)]
+        self._held = HeldTokens(self._total, self._max_length)
         self._used = [0] * self._total
 
     @property
@@ -114,7 +115,7 @@ class ContinuousBatch:
         self._compact()
         outcomes = self._admit([request for request in admitted if not request.done])
         # One token each; after ``clear`` in the middle of replies, all of them again.
-        fresh = [row.tokens[len(held) :] for row, held in zip(self._rows, self._held, strict=False)]
+        fresh = [row.tokens[self._held.length(slot) :] for slot, row in enumerate(self._rows)]
         outcomes += self._advance(0, fresh)
         self._compact()
         return outcomes
@@ -161,7 +162,7 @@ class ContinuousBatch:
         now: list[Request] = []
         later: list[Request] = []
         for request in pending:
-            held = max(_common(request.tokens, tokens) for tokens in self._held)
+            held = int(self._held.common(request.tokens).max())
             shared = max((_common(request.tokens, other.tokens) for other in now), default=0)
             (later if shared >= held + _WORTH_WAITING else now).append(request)
         return now, later
@@ -169,26 +170,26 @@ class ContinuousBatch:
     def _place(self, slot: int, tokens: list[int]) -> int:
         """Give ``slot`` the longest held prefix of ``tokens``; returns its length, short of the whole."""
         self._keep(slot, tokens)
-        lengths = [_common(tokens, held) for held in self._held]
-        source = max(range(self._total), key=lambda row: (lengths[row], row == slot))
-        length = min(lengths[source], len(tokens) - 1)
+        lengths = self._held.common(tokens)
+        source = slot if lengths[slot] == lengths.max() else int(lengths.argmax())
+        length = min(int(lengths[source]), len(tokens) - 1)
         self._copy(source, slot, length)
         return length
 
     def _keep(self, slot: int, tokens: list[int]) -> None:
         """Before ``slot`` is overwritten: move what it holds to the row that was unused for longest, unless it fits."""
-        held = self._held[slot]
-        if len(held) - _common(tokens, held) < _WORTH_WAITING:
+        length = self._held.length(slot)
+        if length - int(self._held.common(tokens)[slot]) < _WORTH_WAITING:
             return
         oldest = min(range(self._slots, self._total), key=self._used.__getitem__, default=slot)
         if self._used[oldest] < self._used[slot]:
-            self._copy(slot, oldest, len(held))
+            self._copy(slot, oldest, length)
             self._used[oldest] = self._used[slot]
 
     def _copy(self, source: int, target: int, length: int) -> None:
         if source != target and length:
             self._cache.copy(source, target, length)
-        self._held[target] = self._held[source][:length]
+        self._held.copy(source, target, length)
         self._used[source] = self._used[target] = next(self._clock)
 
     def _compact(self) -> None:
@@ -201,22 +202,22 @@ class ContinuousBatch:
             last = len(self._rows) - 1
             if slot != last:
                 self._keep(slot, [])
-                self._copy(last, slot, len(self._held[last]))
-                self._held[last] = []
+                self._copy(last, slot, self._held.length(last))
+                self._held.forget(last)
             self._rows[slot] = self._rows[last]
             self._rows.pop()
 
     def _forward(self, slots: range, fresh: Sequence[Sequence[int]]) -> Tensor:
         """Feed new tokens to some slots; logits [slots, vocabulary] after the last of each, single precision."""
         counts = [len(tokens) for tokens in fresh]
-        view = SlotPass(self._cache, slots, [len(self._held[slot]) for slot in slots], counts, self._device)
+        view = SlotPass(self._cache, slots, [self._held.length(slot) for slot in slots], counts, self._device)
         width = max(counts)
         ids = torch.tensor([[*tokens, *[0] * (width - len(tokens))] for tokens in fresh], device=self._device)
         hidden = self._decoder(
             input_ids=ids, attention_mask=view.mask, position_ids=view.positions, use_cache=False, slots=view
         ).last_hidden_state
         for slot, tokens in zip(slots, fresh, strict=True):
-            self._held[slot].extend(tokens)
+            self._held.extend(slot, tokens)
             self._used[slot] = next(self._clock)
         last = torch.tensor(counts, device=self._device) - 1
         logits: Tensor = self._head(hidden[torch.arange(len(counts), device=self._device), last])
