@@ -193,7 +193,8 @@ def build_corpus(config: RunConfig) -> Corpus | None:
     """The grounding documents; ``None`` when there are none."""
     if config.corpus.path is None or not config.corpus.enabled:
         return None
-    path = shipped("examples") / "corpus.jsonl" if config.corpus.path == "examples" else Path(config.corpus.path)
+    bundled = {"examples": "corpus.jsonl", "scale": "scale.jsonl"}.get(config.corpus.path)
+    path = shipped("examples") / bundled if bundled else Path(config.corpus.path)
     return Corpus(path, cache_dir() / "corpus", config.corpus.max_words)
 
 

@@ -62,8 +62,8 @@ class ModelSection(Section):
     """Which model, and how it is held."""
 
     name: str = "smollm2-135m"
-    """``scripted``, ``smollm2-135m``, ``tiny-random``, a Hugging Face name or a folder; or ``openai:NAME``, a model
-    behind an endpoint (``[endpoint]``), which designs, plays and ranks but does not train."""
+    """``scripted``, ``smollm2-135m``, ``scale``, ``tiny-random``, a Hugging Face name or a folder; or ``openai:NAME``,
+    a model behind an endpoint (``[endpoint]``), which designs, plays and ranks but does not train."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the sampling copy; training keeps fp32 master weights."""
     threads: int | None = None
@@ -126,7 +126,7 @@ class CorpusSection(Section):
     enabled: bool = True
     """Whether designs are grounded at all; the no-corpus ablation turns it off."""
     path: str | None = None
-    """A JSONL file, ``examples`` for the bundled one, or unset for none."""
+    """A JSONL file, ``examples`` or ``scale`` for a bundled one, or unset for none."""
     max_words: int = Field(6_000, ge=1)
     """Words kept of a document: 6,000 for games, 4,000 for tool use."""
     max_tokens: int | None = Field(None, ge=1)

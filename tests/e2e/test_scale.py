@@ -1,0 +1,65 @@
+"""The scale model through the real stages: it designs, hints, plays and is trained, from what ships with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.runs import cli
+
+from spadework.policies.models import load_model
+from spadework.runs.store import RunStore
+from spadework.runs.tables import read_episodes, read_sequences
+
+pytest.importorskip("torch")
+
+SMALL = ("run.cycles=2", "designer.environments=6", "play.episodes=4")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scale") / "run"
+    done = cli("train", "scale", "--run", path, *(word for one in SMALL for word in ("--set", one)))
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_it_writes_environments_that_are_accepted_and_played(run: Path) -> None:
+    store = RunStore.read(run)
+    environments, plays, designs = (store.rows(name) for name in ("environments", "plays", "designs"))
+    store.close()
+    assert len(environments) >= 6
+    assert len({row["skill"] for row in environments}) >= 3
+    assert all(10 <= len(row["source"].splitlines()) <= 40 for row in environments)
+    assert {row["arm"] for row in plays} == {"unhinted", "hinted"}
+    assert sum(bool(row["ran"]) for row in designs) >= 0.75 * len(designs)
+
+
+def test_hints_are_shown_in_their_arm_alone(run: Path) -> None:
+    store = RunStore.read(run)
+    hints = {row["id"]: row["hint"] for row in store.rows("environments")}
+    episodes = [episode for path in store.episode_files() for episode in read_episodes(path)]
+    store.close()
+    assert all(hints.values())
+    for episode in episodes:
+        if episode.turns:
+            assert (hints[episode.environment_id] in episode.turns[0].observation) == (episode.arm == "hinted")
+        assert all(hints[episode.environment_id] not in turn.observation for turn in episode.turns[1:])
+
+
+def test_both_roles_train_and_sampler_and_trainer_agree(run: Path) -> None:
+    store = RunStore.read(run)
+    rows = [row for path in store.sequence_files() for row in read_sequences(path)]
+    metrics = store.metrics()
+    store.close()
+    assert {row.role for row in rows} == {"agent", "designer"}
+    assert metrics["train/logprob_mismatch"][0][1] < 1e-4  # later ones hold designs of a cycle before
+
+
+def test_a_cycle_moves_the_weights(run: Path) -> None:
+    from safetensors.torch import load_file
+
+    (weights, *_) = sorted(run.glob("checkpoints/*/weights.safetensors"), reverse=True)
+    after, before = load_file(weights), load_model("scale").model.state_dict()
+    moved = [name for name, value in after.items() if not value.equal(before[name])]
+    assert len(moved) == len(after) > 20
