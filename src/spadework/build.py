@@ -54,6 +54,8 @@ Note = Callable[[str], None]
 
 ENDPOINT = "openai:"
 """Begins the name of a model that an endpoint serves."""
+TINKER = "tinker:"
+"""Begins the name of a model that a Tinker server samples and trains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,10 @@ def build_sandbox(config: RunConfig) -> Sandbox:
     if settings.type == "process" or (settings.unsafe and not sys.platform.startswith("linux")):
         return PackagedSandbox(ProcessSandbox(unsafe=settings.unsafe))
     pool = PoolLimits(instances=settings.max_instances, memory_mb=settings.max_memory_mb)
+    if settings.type == "ray":
+        from spadework.envs.ray_sandbox import RaySandbox
+
+        return RaySandbox(settings.ray_address, pool=pool, require=settings.require, unsafe=settings.unsafe)
     return PackagedSandbox(ForkServer(pool, require=settings.require, unsafe=settings.unsafe))
 
 
@@ -92,6 +98,8 @@ def check_trains(config: RunConfig) -> None:
             "not train. Train another model, and let this one design if you like: designer.model with "
             "designer.train = false"
         )
+    if config.model.name.startswith(TINKER):
+        _check_tinker(config)
 
 
 def build_engine(config: RunConfig, model: str | None = None) -> Engine:
@@ -104,8 +112,12 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
         script = demo_script if config.domain == "games" else tool_script
         scripted = ScriptedPolicy(script, config.run.seed)
         return Engine(scripted, ScriptedTrainer(scripted))
+    if config.model.name.startswith(TINKER):
+        return _tinker_engine(config)
     try:
-        from spadework.policies.local import LocalOptions, load_local
+        from spadework.policies.local import load_local
+        from spadework.policies.options import LocalOptions
+        from spadework.policies.served import load_served
     except ImportError as error:
         raise _needs_local(str(error.name)) from None
     options = LocalOptions(
@@ -117,7 +129,45 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
         max_length=config.model.max_length,
         micro_batch_tokens=config.model.micro_batch_tokens,
     )
-    policy, trainer = load_local(model or config.model.name, run_seed=config.run.seed, options=options)
+    name, seed = model or config.model.name, config.run.seed
+    if config.sampler.type == "server":
+        folder = Path(config.sampler.folder or "").expanduser().resolve()
+        return Engine(*load_served(name, config.endpoint, folder, run_seed=seed, options=options))
+    return Engine(*load_local(name, run_seed=seed, options=options))
+
+
+def _check_tinker(config: RunConfig) -> None:
+    """Raises ``ConfigError`` for what a Tinker server cannot do, before anything starts."""
+    sampled = {"play.temperature": config.play.temperature}
+    if config.designer.environments and config.designer.train:
+        sampled["designer.temperature"] = config.designer.temperature
+    for key, value in sampled.items():
+        if value != 1.0:
+            raise ConfigError(f"{key} is {value}, but the Tinker API trains what was sampled at 1 only: set it to 1")
+    if config.warmup.enabled:
+        raise ConfigError(
+            "warmup.enabled: a Tinker server starts from the model that it serves. Warm that up with the local engine, "
+            "serve its folder in the cache, and set warmup.enabled = false"
+        )
+    if config.run.deterministic:
+        raise ConfigError("run.deterministic: a Tinker server batches as it likes; set it to false")
+    if config.designer.grammar:
+        raise ConfigError("designer.grammar needs a local designer: a Tinker server cannot be bound to it")
+
+
+def _tinker_engine(config: RunConfig) -> Engine:
+    from spadework.policies.tinker import TinkerOptions
+    from spadework.policies.tinker_trainer import load_tinker
+
+    options = TinkerOptions(
+        base_url=config.tinker.base_url,
+        lora_rank=config.model.lora_rank,
+        reduction=config.tinker.reduction,
+        deadline_seconds=config.tinker.deadline_seconds,
+        max_length=config.model.max_length,
+        check_versions=config.tinker.check_versions,
+    )
+    policy, trainer = load_tinker(config.model.name.removeprefix(TINKER), run_seed=config.run.seed, options=options)
     return Engine(policy, trainer)
 
 

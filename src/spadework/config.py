@@ -62,8 +62,9 @@ class ModelSection(Section):
     """Which model, and how it is held."""
 
     name: str = "smollm2-135m"
-    """``scripted``, ``smollm2-135m``, ``scale``, ``tiny-random``, a Hugging Face name or a folder; or ``openai:NAME``,
-    a model behind an endpoint (``[endpoint]``), which designs, plays and ranks but does not train."""
+    """``scripted``, ``smollm2-135m``, ``scale``, ``tiny-random``, a Hugging Face name or a folder; ``openai:NAME``, a
+    model behind an endpoint (``[endpoint]``), which designs, plays and ranks but does not train; or ``tinker:NAME``,
+    one that a Tinker server samples and trains (``[tinker]``)."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the sampling copy; training keeps fp32 master weights."""
     threads: int | None = None
@@ -71,7 +72,7 @@ class ModelSection(Section):
     slots: int = Field(32, ge=1)
     """Replies sampled at once."""
     lora_rank: int = Field(0, ge=0)
-    """0 trains all weights."""
+    """0 trains all weights, where the engine can (a Tinker server mostly trains adapters alone)."""
     max_length: int = Field(32_768, ge=64)
     """Tokens of one conversation (method section 6)."""
     micro_batch_tokens: int = Field(1_024, ge=64)
@@ -118,6 +119,30 @@ class EndpointSection(Section):
         if self.weights and (len(self.weights) != len(self.urls) or min(self.weights) <= 0):
             raise ValueError(f"weights: one above 0 for each of the {len(self.urls)} urls")
         return self
+
+
+class SamplerSection(Section):
+    """Who samples for the local trainer."""
+
+    type: Literal["embedded", "server"] = "embedded"
+    """``server`` is a vLLM or SGLang server on the same machine: ``endpoint.urls`` (one) and ``endpoint.server``. The
+    weights are pushed to it after each update (docs/backends.md)."""
+    folder: str | None = None
+    """Where a server reads the weights from, e.g. below /dev/shm; written before it is started."""
+
+
+class TinkerSection(Section):
+    """Where a model ``tinker:NAME`` is sampled and trained: hosted, or one's own server (docs/backends.md)."""
+
+    base_url: str | None = None
+    """Address of one's own server, e.g. ``http://localhost:8000``; unset for the hosted service."""
+    reduction: Literal["auto", "sum", "sequence_mean"] = "auto"
+    """How the server reduces a loss. ``auto`` takes hosted servers to sum and SkyRL to average, as its JAX backend
+    does; set ``sum`` for SkyRL's other backends."""
+    deadline_seconds: float = Field(1_800.0, gt=0)
+    """Of each call; a server that does not know the client's protocol says nothing."""
+    check_versions: bool = True
+    """Refuse client versions that SkyRL is known not to answer."""
 
 
 class CorpusSection(Section):
@@ -219,8 +244,11 @@ class ValidationSection(Section):
 class SandboxSection(Section):
     """Where programs run."""
 
-    type: Literal["forkserver", "process"] = "forkserver"
-    """``process`` starts an interpreter for each instance: the slow reference."""
+    type: Literal["forkserver", "process", "ray"] = "forkserver"
+    """``process`` starts an interpreter for each instance: the slow reference. ``ray`` runs a fork server on every node
+    of a Ray cluster."""
+    ray_address: str | None = None
+    """Of the cluster, as ``ray.init`` takes it (``auto``, ``HOST:PORT``); this machine alone when unset."""
     require: tuple[str, ...] = ("rlimits", "no_new_privs", "seccomp")
     """Layers without which nothing runs; `spadework doctor` shows which hold here."""
     unsafe: bool = False
@@ -407,6 +435,8 @@ class RunConfig(Section):
     run: RunSection = RunSection()
     model: ModelSection = ModelSection()
     endpoint: EndpointSection = EndpointSection()
+    sampler: SamplerSection = SamplerSection()
+    tinker: TinkerSection = TinkerSection()
     corpus: CorpusSection = CorpusSection()
     memory: MemorySection = MemorySection()
     designer: DesignerSection = DesignerSection()
@@ -443,6 +473,7 @@ class RunConfig(Section):
             raise ValueError('designer.grammar binds skeleton designs of domain = "games"')
         self._check_seeds()
         self._check_deadline()
+        self._check_sampler()
         if self.designer.model is not None and self.designer.train:
             raise ValueError(
                 "designer.model designs, and what another model wrote never trains: set designer.train=false"
@@ -467,6 +498,18 @@ class RunConfig(Section):
             raise ValueError("play.carry_over needs play.deadline_seconds")
         if play.carry_over and play.allocation == "adaptive":
             raise ValueError('play.carry_over needs play.allocation = "fixed": the rule weighs one cycle\'s seeds')
+
+    def _check_sampler(self) -> None:
+        """A server must be known by its calls, and promises no determinism."""
+        if self.sampler.type == "embedded":
+            return
+        if self.sampler.folder is None or len(self.endpoint.urls) != 1 or self.endpoint.server == "openai":
+            raise ValueError(
+                'sampler.type = "server" needs sampler.folder, one address in endpoint.urls, and endpoint.server = '
+                '"vllm" or "sglang"'
+            )
+        if self.run.deterministic or self.designer.grammar:
+            raise ValueError('run.deterministic and designer.grammar need sampler.type = "embedded"')
 
     def _check_seeds(self) -> None:
         """Plays of one seed belong together; both arms are looked at after as many episodes."""

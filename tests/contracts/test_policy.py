@@ -7,10 +7,11 @@ import itertools
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import pytest_asyncio
+from tinker_server import served
 
 from spadework.config import EndpointSection
 from spadework.errors import PolicyError
@@ -45,12 +46,42 @@ async def endpoint(ids: bool) -> AsyncIterator[Policy]:
         yield OpenAICompatPolicy(settings, "scripted", run_seed=3)
 
 
-ENGINES: dict[str, Callable[[], Policy]] = {"scripted": scripted, "local": local}
+def tinker() -> Policy:
+    url, model = served()
+    from spadework.policies.tinker import TinkerOptions
+    from spadework.policies.tinker_trainer import load_tinker
+
+    options = TinkerOptions(url, lora_rank=4, deadline_seconds=600, max_length=256)
+    return load_tinker(model, run_seed=3, options=options)[0]
+
+
+def served_by(kind: Literal["vllm", "sglang"]) -> Policy:
+    pytest.importorskip("torch")
+    from serving import serve
+
+    from spadework.policies.options import LocalOptions
+    from spadework.policies.served import load_served
+
+    server, settings = serve(kind)
+    options = LocalOptions(dtype="float32", threads=1, max_length=256)
+    return load_served("tiny-random", settings, server.folder, run_seed=3, options=options)[0]
+
+
+TINKER = pytest.param("tinker", marks=pytest.mark.slow)
+ENGINES: dict[str, Callable[[], Policy]] = {
+    "scripted": scripted,
+    "local": local,
+    "vllm": lambda: served_by("vllm"),
+    "sglang": lambda: served_by("sglang"),
+    "tinker": tinker,
+}
 ENDPOINTS = {"endpoint": True, "endpoint-text": False}
+MODELS = ["local", "vllm", "sglang", TINKER]
+"""Engines that run the tiny model."""
 DETERMINISTIC = ["scripted", "local"]
 
 
-@pytest_asyncio.fixture(params=[*ENGINES, *ENDPOINTS])
+@pytest_asyncio.fixture(params=["scripted", *MODELS, *ENDPOINTS])
 async def policy(request: pytest.FixtureRequest) -> AsyncIterator[Policy]:
     if request.param in ENDPOINTS:
         async with endpoint(ENDPOINTS[request.param]) as policy:
@@ -151,8 +182,39 @@ async def test_a_conversation_without_ids_is_text(policy: Policy) -> None:
     assert (await chat.reply(params(40), (0, 2))).text.endswith(" 3")  # the script counts the messages
 
 
+@pytest.mark.parametrize("name", MODELS)
+async def test_logprobs_are_those_of_a_plain_forward_pass(name: str) -> None:
+    policy = ENGINES[name]()
+    from reference import logprobs_of
+
+    from spadework.policies.models import load_model
+
+    model = load_model("tiny-random", seed=3).model
+    chat = policy.chat(USER)
+    for turn in range(2):
+        await chat.reply(params(10), (0, turn))
+        chat.observe({"role": "user", "content": "Again."})
+    (segment,) = chat.segments
+    expected = logprobs_of(model, segment.tokens).tolist()
+    found = [(a, b) for a, b, m in zip(segment.logprobs[1:], expected, segment.loss_mask[1:], strict=True) if m]
+    assert [a for a, _ in found] == pytest.approx([b for _, b in found], abs=1e-3)
+    await policy.close()
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_a_stop_string_ends_a_reply_and_stays_in_it(name: str) -> None:
+    policy = ENGINES[name]()
+    whole = await policy.chat(USER).reply(params(20), (5, 1))
+    stop = whole.text[6:8]
+    reply = await policy.chat(USER).reply(params(20, stop=(stop,)), (5, 1))
+    assert reply.text == whole.text[: whole.text.index(stop) + len(stop)]
+    assert reply.tokens == whole.tokens[: len(reply.tokens)] and len(reply.logprobs) == len(reply.tokens)
+    assert reply.finish_reason == "stop"
+    await policy.close()
+
+
 async def test_one_failure_among_many(policy: Policy) -> None:
-    if policy.count_tokens("") != 0 or not hasattr(policy, "generated"):
+    if isinstance(policy, ScriptedPolicy | OpenAICompatPolicy):
         pytest.skip("this engine has no row limit to run into")
     long = policy.chat([{"role": "user", "content": "x" * 400}])
     chats = [policy.chat(USER) for _ in range(6)]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from sandbox_conformance import GAME, LIMITS, SandboxConformance
+from tests.runs import cli, story
 
 from spadework.envs.forkserver.client import PoolLimits
 from spadework.envs.ray_sandbox import NodeServer, Order, RaySandbox
@@ -17,6 +19,7 @@ from spadework.types import Fault
 
 try:
     import ray
+    import ray.cluster_utils
 except ImportError:
     ray = None
 
@@ -78,3 +81,46 @@ async def test_one_fork_server_a_node_by_default() -> None:
         session = await sandbox.open(GAME, LIMITS)
         assert (await session.reset(1)).observation
         await session.close()
+
+
+@pytest.fixture(scope="module")
+def two_nodes() -> Iterator[str]:
+    """The address of a cluster of two nodes, which are two raylets of this machine."""
+    if ray.is_initialized():
+        ray.shutdown()
+    nodes = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    yield nodes.address
+    ray.shutdown()
+    nodes.shutdown()
+
+
+@needs_ray
+@pytest.mark.slow
+async def test_sessions_are_shared_out_over_two_nodes(two_nodes: str) -> None:
+    async with RaySandbox(two_nodes, pool=PoolLimits(zygotes=1)) as sandbox:
+        assert len(set(sandbox._places)) == 2
+        sessions = [await sandbox.open(GAME, LIMITS) for _ in range(6)]
+        steps = await asyncio.gather(*(session.reset(1) for session in sessions))
+        assert len({step.observation for step in steps}) == 1
+        assert [node.live for node in sandbox._nodes if node] == [3, 3]
+        where = [
+            node.actor.__ray_call__.remote(lambda _: ray.get_runtime_context().get_node_id())
+            for node in sandbox._nodes
+            if node
+        ]
+        assert set(await asyncio.gather(*where)) == set(sandbox._places)
+        await asyncio.gather(*(session.close() for session in sessions))
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_run_on_two_nodes_equals_one_on_this_machine(two_nodes: str, tmp_path: Path) -> None:
+    common = ["train", "scripted", "--set", "run.cycles=2"]
+    here = cli(*common, "--run", tmp_path / "here")
+    there = cli(
+        *common, "--run", tmp_path / "there", "--set", "sandbox.type=ray", "--set", f"sandbox.ray_address={two_nodes}"
+    )
+    assert here.returncode == 0, here.stderr
+    assert there.returncode == 0, there.stderr
+    assert story(tmp_path / "there") == story(tmp_path / "here")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tinker_server import served
 
 from spadework.policies.base import Hyperparameters, Policy, SamplingParams, Trainer
 from spadework.types import Sequence
@@ -33,12 +34,35 @@ def _local(lora_rank: int) -> tuple[Policy, Trainer]:
     return load_local("tiny-random", run_seed=3, options=options)
 
 
+def tinker() -> tuple[Policy, Trainer]:
+    url, model = served()
+    from spadework.policies.tinker import TinkerOptions
+    from spadework.policies.tinker_trainer import load_tinker
+
+    return load_tinker(model, run_seed=3, options=TinkerOptions(url, lora_rank=4, deadline_seconds=600, max_length=512))
+
+
+def served_by_vllm() -> tuple[Policy, Trainer]:
+    pytest.importorskip("torch")
+    from serving import serve
+
+    from spadework.policies.options import LocalOptions
+    from spadework.policies.served import load_served
+
+    server, settings = serve("vllm")
+    options = LocalOptions(threads=1, dtype="float32", max_length=512)
+    return load_served("tiny-random", settings, server.folder, run_seed=3, options=options)
+
+
 TRAINERS: dict[str, Callable[[], tuple[Policy, Trainer]]] = {
     "scripted": scripted,
     "local": lambda: _local(0),
     "local-lora": lambda: _local(4),
+    "local-served": served_by_vllm,
+    "tinker": tinker,
 }
-LEARNING = ["local", "local-lora"]
+TINKER = pytest.param("tinker", marks=pytest.mark.slow)
+LEARNING = ["local", "local-lora", "local-served", TINKER]
 
 
 async def batch_of(policy: Policy, rows: int = 4) -> list[Sequence]:
@@ -72,7 +96,22 @@ async def greedy(policy: Policy) -> tuple[tuple[int, ...], tuple[float, ...]]:
     return reply.tokens, reply.logprobs
 
 
-@pytest.mark.parametrize("name", TRAINERS)
+def plain_model(name: str, trainer: Any, folder: Path) -> Any:
+    """The trainer's model with its adapter as plain modules, which it started from or stands at."""
+    from spadework.policies.models import load_model, with_adapter
+
+    model = load_model("tiny-random", seed=3).model
+    if name == "local-lora":
+        return with_adapter(model, 4, 3)
+    if name == "tinker":
+        from peft import PeftModel
+
+        trainer.export(folder / "adapter")
+        return PeftModel.from_pretrained(model, folder / "adapter", is_trainable=True)
+    return model
+
+
+@pytest.mark.parametrize("name", ["scripted", *LEARNING])
 async def test_a_cycle(name: str, tmp_path: Path) -> None:
     policy, trainer = TRAINERS[name]()
     assert isinstance(trainer, Trainer)
@@ -135,6 +174,44 @@ async def test_a_duplicated_datum_doubles_the_gradient(name: str) -> None:
     twice = await trainer.train([*batch, *batch], still)
     assert twice["grad_norm"] == pytest.approx(2 * once["grad_norm"], rel=1e-4)
     assert twice["loss"] == pytest.approx(2 * once["loss"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", LEARNING)
+async def test_the_gradient_is_that_of_a_plain_pass_over_each_row(name: str, tmp_path: Path) -> None:
+    from reference import gradient_norm
+
+    policy, trainer = TRAINERS[name]()
+    model = plain_model(name, trainer, tmp_path)
+    rows = await batch_of(policy)
+    rows = [
+        dataclasses.replace(
+            row,
+            tokens=row.tokens[: -2 * k or None],
+            loss_mask=tuple(m and (i + k) % 3 > 0 for i, m in enumerate(row.loss_mask))[: -2 * k or None],
+            logprobs=tuple(x - 0.3 * k if m else 0.0 for x, m in zip(row.logprobs, row.loss_mask, strict=True))[
+                : -2 * k or None
+            ],
+            advantages=tuple(a * (k + 1) for a in row.advantages)[: -2 * k or None],
+        )
+        for k, row in enumerate(rows)
+    ]
+    found = await trainer.train(rows, dataclasses.replace(HP, lr=0.0))
+    assert found["grad_norm"] == pytest.approx(gradient_norm(model, rows, HP), rel=2e-3)
+
+
+@pytest.mark.parametrize("name", [TINKER])
+async def test_the_pull_to_the_start_is_that_of_a_plain_pass(name: str, tmp_path: Path) -> None:
+    from reference import gradient_norm
+
+    policy, trainer = TRAINERS[name]()
+    rows = await batch_of(policy)
+    await trainer.train(rows, dataclasses.replace(HP, lr=3e-2))
+    model = plain_model(name, trainer, tmp_path)
+    pulled = dataclasses.replace(HP, lr=0.0, kl_coef=0.5)
+    found = await trainer.train(rows, pulled)
+    assert found["kl_to_start"] > 0
+    expected = gradient_norm(model, rows, pulled, plain_model("local", None, tmp_path))
+    assert found["grad_norm"] == pytest.approx(expected, rel=5e-3)
 
 
 @pytest.mark.parametrize("name", LEARNING)

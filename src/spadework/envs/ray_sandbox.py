@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.forkserver.instance import Instance
 from spadework.envs.forkserver.kernel_facts import CLOSED, LOST
+from spadework.envs.forkserver.support import LEAST
 from spadework.envs.sandbox import Limits, Step
 from spadework.errors import ConfigError, FaultError, ProgramError, SandboxError
 from spadework.types import Fault
@@ -35,8 +36,8 @@ class Order:
 class NodeServer:
     """What the actor runs: a fork server that takes orders in batches and gives answers as they come."""
 
-    def __init__(self, pool: PoolLimits | None = None) -> None:
-        self._sandbox = ForkServer(pool)
+    def __init__(self, pool: PoolLimits | None = None, require: Iterable[str] = LEAST, unsafe: bool = False) -> None:
+        self._sandbox = ForkServer(pool, require=require, unsafe=unsafe)
         self._sessions: dict[int, Instance] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: list[tuple[int, Any]] = []
@@ -217,15 +218,23 @@ class RaySandbox:
         address: the cluster, as ``ray.init`` takes it; a Ray that is already initialised is used as it is.
         actors: how many fork servers; None for one on each node that is alive.
         pool: what the instances of one fork server together may use.
+        require: layers of the sandbox without which a node runs nothing.
+        unsafe: run programs even where those are missing.
     """
 
     def __init__(
-        self, address: str | None = None, *, actors: int | None = None, pool: PoolLimits | None = None
+        self,
+        address: str | None = None,
+        *,
+        actors: int | None = None,
+        pool: PoolLimits | None = None,
+        require: Iterable[str] = LEAST,
+        unsafe: bool = False,
     ) -> None:
         ray = _ray()
         if not ray.is_initialized():
             ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
-        self._pool = pool
+        self._server = (pool, tuple(require), unsafe)
         self._places: list[str | None] = [None] * actors if actors is not None else _nodes()
         self._nodes: list[_Node | None] = [None] * len(self._places)
         self._numbers = 0
@@ -269,10 +278,10 @@ class RaySandbox:
 
     def _actor(self, place: str | None) -> Any:
         options: dict[str, Any] = {"num_cpus": 0, "max_concurrency": 1000}
-        if place is not None:
+        if place in _nodes():  # softly bound, an actor may start anywhere; a node that is gone binds nothing
             scheduling = importlib.import_module("ray.util.scheduling_strategies")
-            options["scheduling_strategy"] = scheduling.NodeAffinitySchedulingStrategy(place, soft=True)
-        return _ray().remote(NodeServer).options(**options).remote(self._pool)
+            options["scheduling_strategy"] = scheduling.NodeAffinitySchedulingStrategy(place, soft=False)
+        return _ray().remote(NodeServer).options(**options).remote(*self._server)
 
 
 def _nodes() -> list[str | None]:

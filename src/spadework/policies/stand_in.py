@@ -100,11 +100,11 @@ class StandIn:
         self.busy += 1
         self.most = max(self.most, self.busy)
         try:
-            return await self._answer(writer, body)
+            return await self._answer(writer, head[0].split()[1], body)
         finally:
             self.busy -= 1
 
-    async def _answer(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> bool:
+    async def _answer(self, writer: asyncio.StreamWriter, path: str, body: dict[str, Any]) -> bool:
         if self.manners.capacity and self.busy > self.manners.capacity:
             self.met["full"] += 1
             return await self._send(writer, 429, _error("too many requests"))
@@ -116,7 +116,7 @@ class StandIn:
         if trouble == "drop":
             return False
         await asyncio.sleep(self.manners.latency(self._rng))
-        answer = await self._complete(body)
+        answer = await self.answer(path, body)
         if trouble == "no_choice":
             answer["choices"] = []
         if trouble == "wrong_ids":
@@ -138,7 +138,8 @@ class StandIn:
                 return trouble
         return None
 
-    async def _complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a request; here, whatever its path, to one for a chat completion."""
         prompt = self._prompt(body)
         params = SamplingParams(body.get("max_tokens", 16), temperature=body.get("temperature", 1.0))
         sampled = await self.policy.sample(prompt, params, (body.get("seed", 0),))

@@ -38,7 +38,8 @@ from spadework.policies.packs import PackTensors, build_packs
 from spadework.policies.tree_attention import ATTENTION, TreePass, tree_attention
 
 if TYPE_CHECKING:
-    from spadework.policies.local import LocalOptions, LocalPolicy
+    from spadework.policies.options import LocalOptions
+    from spadework.policies.speaker import Speaker
 
 LossOf = Callable[[PackTensors, Tensor, Tensor, "_Sums"], Tensor]
 """(pack, log-probabilities, log-probabilities at the start of the update, sums to add to) -> loss to minimise."""
@@ -66,7 +67,7 @@ class _Sums:
 
 
 class LocalTrainer:
-    """``Trainer`` of the weights that a ``LocalPolicy`` speaks with.
+    """``Trainer`` of the weights that a ``Speaker`` speaks with.
 
     Args:
         model: In float32; with LoRA, the wrapped model.
@@ -76,7 +77,7 @@ class LocalTrainer:
     """
 
     def __init__(
-        self, model: Any, policy: LocalPolicy, options: LocalOptions, load_start: Callable[[], LoadedModel]
+        self, model: Any, policy: Speaker, options: LocalOptions, load_start: Callable[[], LoadedModel]
     ) -> None:
         _use_tree_attention(model)
         self._model = model
@@ -119,7 +120,7 @@ class LocalTrainer:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask: a plain sum, normalised by the caller."""
         return await self._policy.run(lambda: self._update(batch, hp, _cross_entropy, 0.0))
 
-    async def sync(self) -> LocalPolicy:
+    async def sync(self) -> Speaker:
         """Copy the trained weights into the sampler; its version grows by one and its prefixes are forgotten."""
         await self._policy.run(self._push)
         return self._policy
@@ -156,14 +157,14 @@ class LocalTrainer:
         loaded = self._load_start()
         model: Any = loaded.model
         # Tied weights have one name here and two in the model: hence not strict.
-        model.load_state_dict(_merged_weights(self._model), strict=False)
+        model.load_state_dict(merged_weights(self._model), strict=False)
         aside = path.with_name(f".{path.name}.part")
         model.save_pretrained(aside)
         loaded.tokenizer.save_pretrained(aside)
         replace_folder(aside, path)
 
     def _push(self) -> None:
-        self._policy.set_weights(_merged_weights(self._model))
+        self._policy.set_weights(merged_weights(self._model))
         self._policy.set_version(self._policy.version + 1)
 
     def _surrogate(self, hp: Hyperparameters) -> LossOf:
@@ -272,7 +273,7 @@ def _use_tree_attention(model: Any) -> None:
     model.get_decoder().config._attn_implementation = ATTENTION
 
 
-def _merged_weights(model: Any) -> dict[str, Tensor]:
+def merged_weights(model: Any) -> dict[str, Tensor]:
     """The weights by the names of the plain model, adapters added in."""
     if not hasattr(model, "peft_config"):
         return dict(model.named_parameters())
