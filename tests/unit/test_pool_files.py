@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from spadework.cli import main
+from spadework.config import RunConfig
 from spadework.envs.checking import domain_of
 from spadework.envs.forkserver.client import ForkServer
 from spadework.envs.players import Play, oracle
 from spadework.envs.sandbox import Limits
 from spadework.errors import ConfigError
+from spadework.runs.store import RunStore
 from spadework.selfplay.pool_files import import_pool, load_pool, read_pool, without_fences, write_pool
 
 _TEXT = Path(__file__).with_name("released_programs.txt").read_text()
@@ -182,3 +184,23 @@ def test_a_program_that_does_not_load_is_left_out(tmp_path, capsys):
     assert main(["pool", "import", str(folder), "--out", str(out)]) == 1
     assert len(load_pool(out)) == 1
     assert "MISSING" in capsys.readouterr().out
+
+
+def test_a_runs_accepted_environments_become_a_pool(tmp_path):
+    run, out = tmp_path / "run", tmp_path / "pool.parquet"
+    small = ["run.cycles=1", "designer.environments=2", "validation.seeds=2", "validation.panel=false"]
+    words = [word for one in [*small, "play.episodes=2"] for word in ("--set", one)]
+    assert main(["train", "scripted", *words, "--run", str(run)]) == 0
+    assert main(["pool", "import", str(run), "--out", str(out)]) == 0
+    store = RunStore.read(run)
+    accepted = {row["environment_id"] for row in store.rows("designs")} - {None}
+    store.close()
+    pool = load_pool(out)
+    assert accepted and {environment.id for environment in pool} == accepted
+    assert all(environment.hint and environment.skill for environment in pool)
+
+
+def test_a_run_without_accepted_designs_is_no_pool(tmp_path):
+    RunStore.create(tmp_path / "run", RunConfig()).close()
+    with pytest.raises(ConfigError, match="no design of this run was accepted"):
+        load_pool(tmp_path / "run")

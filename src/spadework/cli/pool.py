@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     taking = actions.add_parser("import", help="read a pool, check it, and write it in our format")
-    taking.add_argument("path", type=Path, metavar="PATH", help="Parquet, or a folder of programs")
+    taking.add_argument("path", type=Path, metavar="PATH", help="Parquet, a folder of programs, or a run")
     taking.add_argument("--out", type=Path, metavar="FILE", help="default: pools/NAME.parquet")
     taking.add_argument("--no-run", action="store_true", help="do not load and reset every program")
     stats = actions.add_parser("stats", help="count what a pool holds")

@@ -2,7 +2,8 @@
 
 Ours is one Parquet file with a row for each ``Environment`` and the SHA-256 of its source. Theirs are Parquet with the
 columns ``game_id``, ``file_name``, ``skill``, ``sha256`` and ``code``, or a folder of ``.py`` files with a
-``manifest.json``. Plain folders of programs, with or without a ``NAME.toml`` each, are read as well.
+``manifest.json``. Plain folders of programs, with or without a ``NAME.toml`` each, are read as well, and so are run
+directories: what was accepted there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Any
 
 from spadework.envs.packaged.names import parse_named
 from spadework.errors import ConfigError
+from spadework.runs.records import read_environments
+from spadework.runs.store import RunStore
 from spadework.selfplay.packaged_pool import packaged_pool
 from spadework.types import Domain, Environment
 
@@ -62,6 +65,8 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
     named = parse_named(str(path))
     if named is not None:
         yield from (PoolEntry(environment.id, environment) for environment in packaged_pool(named))
+    elif (path / "run.sqlite").is_file():
+        yield from _run(path)
     elif path.is_dir():
         yield from _folder(path)
     elif path.suffix == ".parquet":
@@ -111,6 +116,18 @@ def write_pool(path: Path, environments: Iterable[Environment]) -> None:
     aside = path.with_name(f".{path.name}.tmp")
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), aside, compression="zstd")
     aside.replace(path)
+
+
+def _run(path: Path) -> Iterator[PoolEntry]:
+    """What a run's designer wrote and its checks accepted, in order of design."""
+    store = RunStore.read(path)
+    try:
+        accepted = [environment for environment in read_environments(store) if environment.design_id is not None]
+    finally:
+        store.close()
+    if not accepted:
+        raise ConfigError(f"{path}: no design of this run was accepted")
+    yield from (PoolEntry(environment.id, environment) for environment in accepted)
 
 
 def _parquet(path: Path) -> Iterator[PoolEntry]:
