@@ -29,6 +29,10 @@ def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: 
         step = study.pools[held.pool]
         assert step.seed is not None
         named = {one.id: one for one in load_pool(folder.pool(held.pool, step.seed))}
+    elif held.pool == "hand-set":
+        from spadework.lessons.pools import hand_set_pool
+
+        named = {one.id: one for one in hand_set_pool(held.lengths, seed=held.seed)}
     elif held.pool == "examples":
         named = {example.name: example.environment for example in build.bundled_examples(config)}
     else:

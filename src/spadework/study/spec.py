@@ -46,7 +46,10 @@ class HeldOut(Section):
     """What every arm is measured on: the same environments, seeds and play settings."""
 
     pool: str
-    """A prepared pool with a ``seed`` of its own, ``examples`` for the bundled ones, or a path relative to the file."""
+    """A prepared pool with a ``seed`` of its own, ``examples`` for the bundled ones, ``hand-set`` for what the scale
+    model's lessons write by rule, or a path relative to the file."""
+    lengths: tuple[int, ...] = ()
+    """Sizes of hand-set environments: one of every family and length."""
     environments: tuple[str, ...] = ()
     """Ids, or names of bundled examples, that are kept; all when empty."""
     episodes: int = Field(700, ge=1)
@@ -155,6 +158,8 @@ class Study(Section):
                     yield f"hypothesis {claim.claim!r}: no arm is named {name!r}"
             if claim.by == "ratio" and not claim.than:
                 yield f"hypothesis {claim.claim!r}: a ratio needs `than`"
+        if self.heldout and (self.heldout.pool == "hand-set") != bool(self.heldout.lengths):
+            yield 'heldout.lengths: needed by pool = "hand-set", and by no other'
         prepared = self.pools.get(self.heldout.pool) if self.heldout else None
         if prepared and prepared.seed is None:
             yield f"heldout.pool: {self.heldout.pool!r} differs from seed to seed; give it a seed"  # type: ignore[union-attr]

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from spadework.errors import ConfigError
+from spadework.resources import shipped
 from spadework.study.series import RunSeries
 from spadework.study.spec import Measure, load_study, resolve
 
@@ -61,6 +62,7 @@ def test_configs_are_resolved(tmp_path):
         ("[arms.a]", '[arms.a]\npool = "start"', "no pool is named 'start'"),
         ("[arms.a]", '[pools.p]\nn = 2\n[heldout]\npool = "p"\n[arms.a]', "give it a seed"),
         ('claim = "c"', 'claims = "c"', "hypotheses.0.claims: no such key; the nearest valid one is claim"),
+        ("[arms.a]", '[heldout]\npool = "hand-set"\n[arms.a]', "heldout.lengths"),
         ("title =", "title", "TOML"),
     ],
 )
@@ -99,3 +101,12 @@ def test_measures_by_hand():
     assert math.isnan(run.value(Measure(label="m", series="s"), 0))
     assert math.isnan(run.value(Measure(label="m", series="other"), 4))
     assert [run.within(seconds) for seconds in (5.0, 10.0, 26.0, 99.0)] == [0, 1, 2, 4]
+
+
+@pytest.mark.parametrize("path", sorted(shipped("studies").glob("*.toml")), ids=lambda path: path.stem)
+def test_shipped_studies_resolve(path):
+    study = load_study(path)
+    assert study.quick is not None
+    for each in (study, study.quickly()):
+        configs = [resolve(each, path, arm, each.seeds[0], own.pool) for arm, own in each.arms.items()]
+        assert len({config.model_dump_json() for config in configs}) == len(each.arms)
