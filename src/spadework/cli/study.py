@@ -25,8 +25,8 @@ from spadework.study.report import write_report
 from spadework.study.results import Results, as_json, read_results
 from spadework.study.spec import find_study, load_study
 
-_TICK = 0.5
-"""Seconds between looks at the runs."""
+_TERMINAL_TICK, _PLAIN_TICK = 0.5, 60.0
+"""Seconds between lines of progress, on a terminal and elsewhere."""
 _TRIES = 2
 """A job that fails goes on once more from where it stood: a machine that is too busy passes."""
 
@@ -139,9 +139,12 @@ class _Work:
                 raise
 
     async def _watch(self, shown: Status | None) -> None:
-        while shown is not None:
-            shown.update(self._line())
-            await asyncio.sleep(_TICK)
+        while True:
+            await asyncio.sleep(_TERMINAL_TICK if shown else _PLAIN_TICK)
+            if shown:
+                shown.update(self._line())
+            else:
+                self.console.print(self._line())
 
     def _is_done(self, job: Job) -> bool:
         return self.place.folder.mark(self.place.study, job).exists()
