@@ -20,6 +20,11 @@ from spadework.envs.process_sandbox import ProcessSandbox
 from spadework.envs.runtime_check import RuntimeChecks
 from spadework.envs.sandbox import Limits, Sandbox
 from spadework.errors import ConfigError, SandboxError
+from spadework.evals.benchmark import Benchmark
+from spadework.evals.during import RunEvaluator
+from spadework.evals.heldout import HeldOut, Rules, by_skill
+from spadework.evals.registry import SuiteOptions, open_suite
+from spadework.evals.runner import Choice
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
@@ -34,7 +39,7 @@ from spadework.selfplay.fixed_pool import FixedPool
 from spadework.selfplay.hints import HintWriter
 from spadework.selfplay.ledger import Ledger
 from spadework.selfplay.levelled_pool import LevelledPool
-from spadework.selfplay.loop import Stages
+from spadework.selfplay.loop import Evaluator, Stages
 from spadework.selfplay.memory import Memory
 from spadework.selfplay.model_check import ModelCheck
 from spadework.selfplay.novelty import SeenPrograms
@@ -303,6 +308,37 @@ def _fixed_pool(config: RunConfig, source: Sequence[Environment]) -> FixedPool |
         averages = SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow)
         return LevelledPool(source, pool.per_cycle, Controller(config.difficulty, averages), config.run.seed)
     return FixedPool(source, pool.per_cycle, pool.replacement, config.run.seed)
+
+
+def build_rules(config: RunConfig, episodes: int) -> Rules:
+    """How held-out environments are played: as the config's agent plays."""
+    return Rules(
+        settings=lambda domain: build_play(config.model_copy(update={"domain": domain})),
+        episodes=episodes,
+        seed=config.run.seed,
+        preset="the run's own",
+    )
+
+
+def build_evaluator(config: RunConfig, sandbox: Sandbox, run: Path) -> Evaluator | None:
+    """What ``run.evaluate_every`` scores; results go into the run. Raises ``ConfigError`` for what cannot be scored."""
+    wanted = config.eval
+    suites: list[Benchmark] = []
+    if not config.run.evaluate_every:
+        return None
+    if wanted.pool is not None:
+        environments, rules = by_skill(load_pool(Path(wanted.pool))), build_rules(config, wanted.episodes)
+        suites += [HeldOut("heldout", environments, "unhinted", sandbox, rules)]
+        suites += [HeldOut("heldout-hinted", environments, "hinted", sandbox, rules)]
+    for name in wanted.suites:
+        options = SuiteOptions(
+            data=Path(wanted.data[name]) if name in wanted.data else None,
+            sampling={"max_tokens": wanted.max_tokens} if wanted.max_tokens else {},
+            sandbox=sandbox,
+        )
+        suites.append(open_suite(name, options))
+    jobs = 0 if config.run.deterministic else config.play.concurrency
+    return RunEvaluator(suites, run, config.model.name, jobs, Choice(limit=wanted.limit))
 
 
 def build_sinks(run: Path, first_cycle: int) -> list[Sink]:

@@ -54,6 +54,8 @@ class RunSection(Section):
     """Cycles between checkpoints; a killed run loses what came after the last one."""
     keep_checkpoints: int = Field(2, ge=1)
     """Older ones are deleted."""
+    evaluate_every: int = Field(0, ge=0)
+    """Cycles between evaluations by ``[eval]``, each at a checkpoint; the last cycle is one too. 0 for none."""
     max_fault_share: float = Field(0.5, gt=0, le=1)
     """The run stops loudly when a larger share of a cycle's episodes fails by the sandbox or the endpoint."""
 
@@ -428,6 +430,23 @@ class WarmupSection(Section):
     """Characters of a program; longer ones teach a small model only to write what does not run, but are played."""
 
 
+class EvalSection(Section):
+    """What ``run.evaluate_every`` scores (docs/evals.md)."""
+
+    suites: tuple[str, ...] = ()
+    """Suites of ``spadework eval``, under the preset ``paper``."""
+    data: Mapping[str, str] = {}
+    """The user's file of each suite that needs one."""
+    pool: str | None = None
+    """Held-out environments, in any format that ``spadework pool`` reads; played in both arms."""
+    episodes: int = Field(8, ge=1)
+    """Of each held-out environment and arm."""
+    limit: int | None = Field(None, ge=1)
+    """Problems asked of each group of a suite; all when unset."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Of a reply, instead of the preset's: for models with short contexts."""
+
+
 class RunConfig(Section):
     """A whole run."""
 
@@ -450,6 +469,7 @@ class RunConfig(Section):
     reward: RewardSection = RewardSection()
     update: UpdateSection = UpdateSection()
     warmup: WarmupSection = WarmupSection()
+    eval: EvalSection = EvalSection()
 
     @model_validator(mode="before")
     @classmethod
@@ -474,6 +494,8 @@ class RunConfig(Section):
         self._check_seeds()
         self._check_deadline()
         self._check_sampler()
+        if self.run.evaluate_every and not (self.eval.suites or self.eval.pool):
+            raise ValueError("run.evaluate_every needs something to score: eval.suites or eval.pool")
         if self.designer.model is not None and self.designer.train:
             raise ValueError(
                 "designer.model designs, and what another model wrote never trains: set designer.train=false"

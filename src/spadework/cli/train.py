@@ -104,6 +104,7 @@ async def train_run(config: RunConfig, store: RunStore, progress: Progress, watc
         engine = await build.build_warm_engine(config, sandbox, progress.note)
         author = await build.build_author(config, sandbox, progress.note)
         stages = build.build_stages(config, sandbox, corpus, author)
+        stages.evaluate = build.build_evaluator(config, sandbox, store.path)
         checkpoint = store.last_checkpoint()
         sinks = [*build.build_sinks(store.path, checkpoint.cycle + 1 if checkpoint else 0), *watchers]
         try:

@@ -43,16 +43,16 @@ class Scored(Protocol):
 
 
 def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence: float = 0.95) -> Interval:
-    """The mean score with a percentile interval of the bootstrap over problems, drawn anew within each group.
+    """The mean score with a percentile interval of the bootstrap over problems.
 
-    ``by_group``: the mean of the groups' means. ``sd`` is that of the problems' means; ``n`` counts items. The ends are
-    NaN below two problems. The draws are seeded, so that equal items give equal intervals.
+    ``by_group``: the mean of the groups' means, problems drawn within each group. ``sd`` is that of the problems'
+    means; ``n`` counts items. The ends are NaN below two problems. The draws are seeded: equal items, equal intervals.
     """
     if not items:
         return Interval(math.nan)
-    groups = _groups(items)
+    groups = _groups(items) if by_group else [_units(items)]
     units = np.concatenate([sums / counts for sums, counts in groups])
-    mean = _mean(groups, by_group)
+    mean = float(np.mean([sums.sum() / counts.sum() for sums, counts in groups]))
     if len(units) < 2:
         return Interval(mean, n=len(items))
     rng = np.random.default_rng(0)
@@ -60,10 +60,7 @@ def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence
     for sums, counts in groups:
         chosen = rng.integers(0, len(sums), (DRAWS, len(sums)))
         drawn.append((sums[chosen].sum(axis=1), counts[chosen].sum(axis=1)))
-    if by_group:
-        means = np.mean([sums / counts for sums, counts in drawn], axis=0)
-    else:
-        means = sum(sums for sums, _ in drawn) / sum(counts for _, counts in drawn)
+    means = np.mean([sums / counts for sums, counts in drawn], axis=0)
     tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(mean, float(low), float(high), float(np.std(units, ddof=1)), len(items))
@@ -108,18 +105,20 @@ class _Difference:
         self.id, self.group, self.unit, self.score = name, item.group, item.unit, score
 
 
-def _groups(items: Sequence[Scored]) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Of each group: the problems' sums of scores, and their numbers of tries."""
-    groups: Mapping[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+Units = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _groups(items: Sequence[Scored]) -> list[Units]:
+    members: Mapping[str, list[Scored]] = defaultdict(list)
     for item in items:
-        groups[item.group][item.unit or item.id].append(item.score)
-    return [
-        (np.array([math.fsum(own) for own in units.values()]), np.array([float(len(own)) for own in units.values()]))
-        for units in groups.values()
-    ]
+        members[item.group].append(item)
+    return [_units(own) for own in members.values()]
 
 
-def _mean(groups: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], by_group: bool) -> float:
-    if by_group:
-        return float(np.mean([sums.sum() / counts.sum() for sums, counts in groups]))
-    return float(sum(sums.sum() for sums, _ in groups) / sum(counts.sum() for _, counts in groups))
+def _units(items: Sequence[Scored]) -> Units:
+    """The problems' sums of scores, and their numbers of tries."""
+    units: Mapping[tuple[str, str], list[float]] = defaultdict(list)
+    for item in items:
+        units[item.group, item.unit or item.id].append(item.score)
+    own = units.values()
+    return np.array([math.fsum(scores) for scores in own]), np.array([float(len(scores)) for scores in own])

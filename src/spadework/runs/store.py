@@ -13,10 +13,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import math
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -187,10 +188,10 @@ class RunStore:
                     row = (record.cycle, name, json.dumps(checkpoint))
                     self._db.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", row)
 
-    def prune(self, keep: int) -> None:
-        """Delete all but the newest ``keep`` checkpoints."""
+    def prune(self, keep: int, spared: Collection[int] = ()) -> None:
+        """Delete all but the newest ``keep`` checkpoints and those of the cycles ``spared``."""
         rows = self._db.execute("SELECT cycle, folder FROM checkpoints ORDER BY cycle DESC").fetchall()
-        for cycle, folder in rows[keep:]:
+        for cycle, folder in [row for row in rows[keep:] if row[0] not in spared]:
             with self._db:
                 self._db.execute("DELETE FROM checkpoints WHERE cycle = ?", (cycle,))
             shutil.rmtree(self.path / "checkpoints" / folder, ignore_errors=True)
@@ -199,6 +200,21 @@ class RunStore:
         """The newest one; ``None`` in a run without."""
         row = self._db.execute("SELECT cycle, folder, state FROM checkpoints ORDER BY cycle DESC LIMIT 1").fetchone()
         return Checkpoint(row[0], self.path / "checkpoints" / row[1], json.loads(row[2])) if row else None
+
+    def checkpoints(self) -> dict[int, Path]:
+        """The folders of all checkpoints by cycle, oldest first."""
+        rows = self._db.execute("SELECT cycle, folder FROM checkpoints ORDER BY cycle").fetchall()
+        return {cycle: self.path / "checkpoints" / folder for cycle, folder in rows}
+
+    def best(self, metric: str) -> list[int]:
+        """The checkpoint at which ``metric`` was highest (of equals the first); none where it was never measured."""
+        kept = self.checkpoints()
+        measured = [
+            (value, -cycle)
+            for cycle, value in self.metrics().get(metric, ())
+            if cycle in kept and not math.isnan(value)
+        ]
+        return [-max(measured)[1]] if measured else []
 
     def metrics(self) -> dict[str, list[tuple[int, float]]]:
         """Every metric's (cycle, value) pairs, in order."""

@@ -65,6 +65,14 @@ class Observer(Protocol):
         ...
 
 
+class Evaluator(Protocol):
+    """Scores the weights after a cycle."""
+
+    async def __call__(self, policy: Policy, cycle: int) -> dict[str, float]:
+        """Its figures, as metrics ``eval/...``; ``eval/average`` decides which checkpoint is best."""
+        ...
+
+
 @dataclass(slots=True)
 class Stages:
     """The stages that a loop works with, as ``build`` made them."""
@@ -84,6 +92,8 @@ class Stages:
     """Draws environments at every cycle, into the slots behind the designer's."""
     author: Policy | None = None
     """Designs and writes hints where it is not the model in training."""
+    evaluate: Evaluator | None = None
+    """What ``run.evaluate_every`` asks for."""
 
     def state_dict(self) -> dict[str, Any]:
         """All that must outlive a restart."""
@@ -142,6 +152,7 @@ class SelfPlay:
             **{f"train/{name}": value for name, value in trained.items()},
             "time/collect_s": played - began,
             "time/update_s": ended - played,
+            **await self._evaluate(policy, cycle),
         }
         self._commit(collected.record, metrics, trainer, store)
         for sink in sinks:
@@ -292,13 +303,21 @@ class SelfPlay:
             self.observer.note(f"cycle {cycle + 1}: {line}")
         return metrics
 
+    async def _evaluate(self, policy: Policy, cycle: int) -> dict[str, float]:
+        if self.stages.evaluate is None or not self._due(cycle, self.config.run.evaluate_every):
+            return {}
+        self.observer.stage(cycle, "evaluate", 1)
+        return await self.stages.evaluate(policy, cycle)
+
+    def _due(self, cycle: int, every: int) -> bool:
+        return bool(every) and ((cycle + 1) % every == 0 or cycle == self.config.run.cycles - 1)
+
     def _commit(self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore) -> None:
         run = self.config.run
-        last = record.cycle == run.cycles - 1
-        due = last or (record.cycle + 1) % run.checkpoint_every == 0
+        due = self._due(record.cycle, run.checkpoint_every) or self._due(record.cycle, run.evaluate_every)
         final = dataclasses.replace(record, metrics=metrics)
         store.commit(final, self.stages.state_dict() if due else None, trainer.save)
-        store.prune(run.keep_checkpoints)
+        store.prune(run.keep_checkpoints, store.best("eval/average"))
 
     def _hyperparameters(self) -> Hyperparameters:
         update = self.config.update

@@ -1,0 +1,43 @@
+"""Evaluation during training: results into the run directory, their means into the cycle's metrics."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from spadework.evals.benchmark import Benchmark
+from spadework.evals.records import SuiteResult, averages
+from spadework.evals.runner import Choice, Where, run_benchmark
+from spadework.evals.selection import columns, mean
+from spadework.policies.base import Policy
+
+
+def results_folder(run: Path, cycle: int) -> Path:
+    """Where the results of the weights after a cycle lie; -1 is the model that the run began with."""
+    return run / "evals" / (f"{cycle:05d}" if cycle >= 0 else "start")
+
+
+class RunEvaluator:
+    """Scores a run's weights after a cycle (``selfplay.loop.Evaluator``).
+
+    Args:
+        suites: what is scored.
+        run: the run directory.
+        model: the name of the model that the run began with.
+        jobs: items at a time; 0 for all at once.
+        choice: which items.
+    """
+
+    def __init__(self, suites: Sequence[Benchmark], run: Path, model: str, jobs: int, choice: Choice) -> None:
+        self._suites, self._run, self._model, self._jobs, self._choice = suites, run, model, jobs, choice
+
+    async def __call__(self, policy: Policy, cycle: int) -> dict[str, float]:
+        """Metrics ``eval/SUITE``, ``eval/SUITE/GROUP`` and ``eval/average`` (the mean over columns)."""
+        folder = results_folder(self._run, cycle)
+        shutil.rmtree(folder, ignore_errors=True)  # of a cycle that was lost: its weights were others
+        where = Where(folder, self._jobs, self._choice)
+        subject = {"model": self._model, "run": self._run.name, "cycle": str(cycle)}
+        results: list[SuiteResult] = [await run_benchmark(suite, policy, subject, where) for suite in self._suites]
+        found = {f"eval/{name}": value for name, value in averages(results).items()}
+        return {**found, "eval/average": mean(list(columns(results).values()))}

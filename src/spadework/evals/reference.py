@@ -1,0 +1,47 @@
+"""The paper's tables, as rows to set beside what was measured. They are the authors' figures and never ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TABLES = Path(__file__).parent / "data" / "paper_tables.json"
+SIZES = ("4b", "8b", "30b")
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """One row of a published table."""
+
+    table: str
+    setting: str
+    """``games`` or ``tool_use``."""
+    model: str
+    size: str
+    kind: str
+    """``base``, ``baseline``, ``spade`` or ``ablation``."""
+    values: Mapping[str, float]
+    """Column (``suite`` or ``suite/group``) -> per cent."""
+
+
+def reference_rows(columns: Collection[str], which: str = "main") -> list[ReferenceRow]:
+    """The rows that hold any of ``columns``.
+
+    ``which``: ``main`` (base models and SPADE), ``all``, ``none``, or a size (all rows of that size).
+    """
+    if which == "none":
+        return []
+    rows = [ReferenceRow(**row) for row in json.loads(TABLES.read_text("utf-8"))["rows"]]
+    wanted = {"main": ("base", "spade")}.get(which, ("base", "baseline", "spade", "ablation"))
+    return [
+        row
+        for row in rows
+        if row.kind in wanted and which in ("main", "all", row.size) and set(row.values) & set(columns)
+    ]
+
+
+def source() -> str:
+    """Where they come from."""
+    return str(json.loads(TABLES.read_text("utf-8"))["source"])

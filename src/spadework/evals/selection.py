@@ -1,0 +1,93 @@
+"""Which checkpoint of a run is best: the suite average of each, its curve, and the average along the way.
+
+The suite average is the plain mean over columns, as in the paper's tables: Reasoning-Gym counts with its four
+categories, every other suite once. Two checkpoints are compared on the columns that both have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spadework.evals.records import SuiteResult, read_results
+
+BY_GROUP = ("reasoning-gym",)
+"""Suites whose groups are columns of their own."""
+LEFT_OUT = ("heldout-hinted", "transfer")
+"""Results that are no column of an average."""
+TRAJECTORY = (
+    *("gpqa", "livecodebench", "reasoning-gym/math", "reasoning-gym/algorithmic", "reasoning-gym/cognition"),
+    "reasoning-gym/logic",
+)
+"""The six columns that are cheap enough to follow along a run: all of the games setting's but AIME."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One checkpoint: its cycle, and its columns' means from 0 to 1."""
+
+    cycle: int
+    columns: Mapping[str, float]
+
+    @property
+    def average(self) -> float:
+        """Over its columns; NaN without any."""
+        return mean(list(self.columns.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The evaluated checkpoints of a run, by cycle."""
+
+    points: tuple[Point, ...]
+    shared: tuple[str, ...]
+    """Columns that every point has: the average that decides is over these."""
+
+    def average(self, point: Point) -> float:
+        """Over the shared columns."""
+        return mean([point.columns[name] for name in self.shared])
+
+    @property
+    def best(self) -> Point:
+        """Of the highest average; of equals the earlier."""
+        return max(self.points, key=lambda point: (self.average(point), -point.cycle))
+
+    @property
+    def last(self) -> Point:
+        """Of the latest cycle."""
+        return self.points[-1]
+
+    def trajectory(self) -> float:
+        """The mean over checkpoints of the six-column average; NaN where a checkpoint lacks one of the six."""
+        six = [[point.columns[name] for name in TRAJECTORY if name in point.columns] for point in self.points]
+        return mean([mean(own) for own in six]) if all(len(own) == len(TRAJECTORY) for own in six) else math.nan
+
+
+def columns(results: Sequence[SuiteResult]) -> dict[str, float]:
+    """Column -> mean of one checkpoint's results."""
+    found: dict[str, float] = {}
+    for result in results:
+        suite, groups = result.setting.suite, result.groups()
+        if suite in BY_GROUP:
+            found |= {f"{suite}/{name}": interval.mean for name, interval in groups.items()}
+        elif suite not in LEFT_OUT:
+            found[suite] = result.score().mean
+    return found
+
+
+def read_curve(run: Path) -> Curve:
+    """The evaluations that lie in a run directory (``RUN/evals/CYCLE``)."""
+    points = []
+    for folder in sorted((run / "evals").glob("[0-9]*")):
+        if any(folder.glob("*.json")):
+            points.append(Point(int(folder.name), columns(list(read_results(folder).values()))))
+    kept = tuple(sorted((point for point in points if point.columns), key=lambda point: point.cycle))
+    shared = [name for name in kept[0].columns if all(name in point.columns for point in kept)] if kept else []
+    return Curve(kept, tuple(shared))
+
+
+def mean(values: Sequence[float]) -> float:
+    """Plain mean; NaN of nothing."""
+    return math.fsum(values) / len(values) if values else math.nan
