@@ -83,21 +83,25 @@ def told_tools(tools: Sequence[Mapping[str, Any]]) -> str:
 def user_side(messages: Sequence[Message], last: Mapping[str, Any] | None) -> list[Body]:
     """What others said after ``last``, the assistant's message, as the wire wants it.
 
-    A tool's result belongs to a call of ``last``; the observation of a turn holds the results of all its calls, so it
-    answers the first and the others point there. Where the calls stood in the text, the user passes the result on.
+    A tool's result belongs to a call of ``last``: to each its own where there are as many. One observation that holds
+    the results of several calls answers the first and the others point there. Where the calls stood in the text, the
+    user passes the result on.
     """
-    calls = (last or {}).get("tool_calls") or ()
+    calls = list((last or {}).get("tool_calls") or ())
+    paired = sum(message["role"] == "tool" for message in messages) == len(calls)
     said: list[Body] = []
     for message in messages:
         if message["role"] != "tool":
             said.append({"role": message["role"], "content": message["content"]})
         elif not calls:
             said.append({"role": "user", "content": f"<tool_response>\n{message['content']}\n</tool_response>"})
+        elif paired:
+            said.append({"role": "tool", "tool_call_id": calls.pop(0)["id"], "content": message["content"]})
         else:
             for place, call in enumerate(calls):
                 content = message["content"] if place == 0 else "(with the first call's result)"
                 said.append({"role": "tool", "tool_call_id": call["id"], "content": content})
-            calls = ()
+            calls = []
     if calls:  # nobody gave results: the wire wants one for each call all the same
         said = [*({"role": "tool", "tool_call_id": call["id"], "content": ""} for call in calls), *said]
     return said

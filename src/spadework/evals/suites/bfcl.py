@@ -17,7 +17,7 @@ from spadework.evals.registry import (
     sampling_told,
     versions,
 )
-from spadework.evals.speaker import Speaker, in_thread
+from spadework.evals.voice import Voice, in_thread
 from spadework.policies.base import Policy, SamplingParams
 from spadework.resources import cache_dir
 from spadework.types import Key
@@ -67,17 +67,17 @@ class Bfcl:
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
         """Play one entry and check it."""
         entry, gold = self._entries[item.id]
-        speaker = Speaker(policy, self._sampling, key)
+        voice = Voice(policy, self._sampling, key)
         with policy.attend():
-            turns = await in_thread(lambda: self._harness.converse(speaker, copy.deepcopy(entry)))
+            turns = await in_thread(lambda: self._harness.converse(voice, copy.deepcopy(entry)))
         verdict = await in_thread(lambda: self._harness.judge(turns, gold, entry))
         last = turns[-1][-1] if turns and turns[-1] else ""
         why = "" if verdict["valid"] else f"{verdict['error_type']}: {str(verdict.get('error_message', ''))[:300]}"
         return Outcome(
             score=float(verdict["valid"]),
             answer=str(last)[:300],
-            tokens=speaker.tokens,
-            detail={"turns": len(turns), "replies": speaker.turns, "why": why},
+            tokens=voice.tokens,
+            detail={"turns": len(turns), "replies": voice.turns, "why": why},
         )
 
     async def close(self) -> None:

@@ -9,7 +9,7 @@ from spadework.errors import ConfigError
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
-from spadework.evals.speaker import Speaker, in_thread
+from spadework.evals.voice import Voice, in_thread
 from spadework.policies.base import Policy, SamplingParams
 from spadework.types import Key
 
@@ -67,8 +67,8 @@ class Tau2:
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
         """Play one try."""
-        agent = Speaker(policy, self._sampling, (*key, 0))
-        user = Speaker(self._user, self._user_sampling(), (*key, 1))
+        agent = Voice(policy, self._sampling, (*key, 0))
+        user = Voice(self._user, self._user_sampling(), (*key, 1))
         limits = (int(self._extra["steps"]), int(self._extra["errors"]))
         with policy.attend():  # of the user's model too, two engines would wait for each other
             played = await in_thread(

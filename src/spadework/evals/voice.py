@@ -1,7 +1,7 @@
 """A policy as the model of somebody else's harness.
 
 A harness hands over the whole history with every request and mostly runs in a thread; a ``Chat`` grows and lives on
-the event loop. ``Speaker`` stands between: what is new in the history is observed, and where the history was rewritten
+the event loop. ``Voice`` stands between: what is new in the history is observed, and where the history was rewritten
 or the tools changed, a new conversation is opened from it.
 """
 
@@ -30,7 +30,7 @@ class Said:
     calls: tuple[Call, ...]
 
 
-class Speaker:
+class Voice:
     """Speaks for one side of one episode; make it on the event loop.
 
     Args:
