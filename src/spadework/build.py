@@ -26,6 +26,7 @@ from spadework.evals.heldout import HeldOut, Rules, by_skill
 from spadework.evals.registry import SuiteOptions, open_suite
 from spadework.evals.runner import Choice
 from spadework.policies.base import Policy, SamplingParams, Trainer
+from spadework.policies.embedding import build_embedder
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
 from spadework.runs.files import locked
@@ -42,7 +43,7 @@ from spadework.selfplay.levelled_pool import LevelledPool
 from spadework.selfplay.loop import Evaluator, Stages
 from spadework.selfplay.memory import Memory
 from spadework.selfplay.model_check import ModelCheck
-from spadework.selfplay.novelty import SeenPrograms
+from spadework.selfplay.novelty import Neighbours, SeenPrograms
 from spadework.selfplay.pool import Pool
 from spadework.selfplay.pool_files import load_pool
 from spadework.selfplay.prompts import agent_opening
@@ -281,14 +282,14 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
     anchors = _anchors(config, examples)
     source = _pool_source(config, anchors)
     memory = Memory(config.memory.size)
-    seen = SeenPrograms(e.source for e in [*(example.environment for example in examples), *source])
+    seen = _seen_programs(config, [e.source for e in [*(example.environment for example in examples), *source]])
     fillers = [e.environment for e in examples if e.environment not in anchors] if config.pool.seed_examples else []
     drawn = config.pool.per_cycle if source else 0
     return Stages(
         designer=_designer(config, sandbox, corpus, memory, seen, examples) if config.designer.environments else None,
         sandbox=sandbox,
         play=build_play(config),
-        pool=Pool(config.designer.environments + drawn, anchors),
+        pool=Pool(config.designer.environments + drawn + config.pool.replay, anchors),
         memory=memory,
         ledger=Ledger(config.delay, config.designer.every),
         averages=SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
@@ -298,6 +299,15 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
         fixed=_fixed_pool(config, source),
         author=author,
     )
+
+
+def _seen_programs(config: RunConfig, sources: Sequence[str]) -> SeenPrograms:
+    """What a design may not copy; with vectors where nearness costs or pays something."""
+    settings = config.validation
+    near = None
+    if settings.max_cosine is not None or config.reward.novelty:
+        near = Neighbours(build_embedder(settings.embedder).embed, sources)
+    return SeenPrograms(sources, near, settings.max_cosine)
 
 
 def _fixed_pool(config: RunConfig, source: Sequence[Environment]) -> FixedPool | LevelledPool | None:
@@ -444,7 +454,7 @@ def _designer(
         panel=config.validation.panel,
         grading=False,
     )
-    validator = Validator(sandbox, checks, seen if config.validation.refuse_copies else None)
+    validator = Validator(sandbox, checks, seen, refuse_copies=config.validation.refuse_copies)
     hints = HintWriter(config.hint, config.domain)
 
     def draw_examples(skill: str, rng: random.Random, fits: Callable[[str], bool]) -> tuple[Example, ...]:

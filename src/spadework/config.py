@@ -241,6 +241,10 @@ class ValidationSection(Section):
     model_check_tokens: int = Field(2_048, ge=8)
     refuse_copies: bool = True
     """Reject a program that has the structure and numbers of one in the pool, memory, or the examples."""
+    max_cosine: float | None = Field(None, gt=0, le=1)
+    """Also reject one whose embedding is this near to an accepted one's."""
+    embedder: str = "hashed"
+    """Of programs: ``hashed`` (words and pairs of words), ``minilm``, a folder or a hub name."""
 
 
 class SandboxSection(Section):
@@ -281,6 +285,9 @@ class PoolSection(Section):
     """
     per_cycle: int = Field(24, ge=1)
     """Environments drawn at a cycle; E of the paper."""
+    replay: int = Field(0, ge=0)
+    """Environments that have left play, drawn from memory at every cycle and played again, unhinted: they train, and
+    show what was forgotten."""
     retire: bool = False
     """Whether mastered and hopeless environments leave their slots at once, until the next design fills these.
 
@@ -397,6 +404,8 @@ class RewardSection(Section):
     role_scaling: bool = True
     """Scale by min(50, agent rows / designer rows x k)."""
     max_role_scale: float = Field(50.0, gt=0)
+    novelty: float = Field(0.0, ge=0)
+    """Added to the raw reward for a unit of novelty: 1 minus the cosine with the nearest program written before."""
 
 
 class UpdateSection(Section):

@@ -116,6 +116,8 @@ class Design:
     """A fault of sandbox, endpoint or grader: then the attempt says nothing about the designer."""
     variant: str = ""
     """Tool use: which variant of the task was asked for (docs/environments.md)."""
+    novelty: float | None = None
+    """1 minus the cosine with the nearest program written before; ``None`` where nobody measures it."""
 
     @property
     def accepted(self) -> bool:

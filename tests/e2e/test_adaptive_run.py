@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.runs import story
+from tests.runs import cli, start_cli, story
 
 from spadework.cli import main
+from spadework.config import override_config
 from spadework.runs.store import RunStore
 from spadework.selfplay.rescore import moved, rescore
 
@@ -27,9 +29,12 @@ SETTINGS = {
 }
 
 
-def train(path: Path) -> Path:
-    overrides = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
-    assert main(["train", "scripted", *overrides, "--run", str(path)]) == 0
+def words(settings: Mapping[str, object]) -> list[str]:
+    return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+
+
+def train(path: Path, settings: Mapping[str, object] = SETTINGS) -> Path:
+    assert main(["train", "scripted", *words(settings), "--run", str(path)]) == 0
     return path
 
 
@@ -82,3 +87,48 @@ def test_mastered_environments_retire(tmp_path: Path) -> None:
             assert (name, cycle + 1) not in rates
     mastered = sum(rate == 1.0 for rate in rates.values())
     assert sum(value for _, value in metrics["pool/mastered"]) == mastered
+
+
+EVERYTHING = {
+    **SETTINGS,
+    "run.cycles": 4,
+    "play.episodes": 8,
+    "designer.every": 2,
+    "reward.delay": 1,
+    "reward.novelty": 0.2,
+    "memory.size": 20,
+    "pool.replay": 1,
+    "validation.max_cosine": 0.999,
+}
+"""Delay, memory, adaptive allocation, replay and novelty in one run: all that a checkpoint has to hold."""
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("runs") / "everything", EVERYTHING)
+
+
+def test_old_environments_are_replayed_and_novelty_is_paid(everything: Path) -> None:
+    store = RunStore.read(everything)
+    metrics, designs, scores = store.metrics(), store.rows("designs"), store.rows("scores")
+    again = rescore(store, store.config)
+    plain = rescore(store, override_config(store.config, ["reward.novelty=0.0"]))
+    store.close()
+    assert "replay/lost" in metrics
+    accepted = {row["id"]: row["novelty"] for row in designs if row["environment_id"]}
+    assert accepted and all(0 <= novelty <= 1 for novelty in accepted.values())
+    assert again.differing_cycles == ()
+    raws = {row["design_id"]: row["raw"] for row in scores}
+    for name, novelty in accepted.items():
+        assert raws[name] == pytest.approx(plain.scores[name].raw + 0.2 * novelty)
+
+
+@pytest.mark.parametrize("stage", ["cycle 2/4 play", "cycle 3/4 design", "cycle 3/4 play", "cycle 4/4 update"])
+def test_killed_at_a_stage_and_resumed_equals_unbroken(everything: Path, tmp_path: Path, stage: str) -> None:
+    process = start_cli("train", "scripted", *words(EVERYTHING), "--run", tmp_path / "run", PYTHONUNBUFFERED="1")
+    assert process.stdout is not None
+    assert any(line.startswith(stage) for line in process.stdout)
+    process.kill()
+    process.wait()
+    assert cli("train", "--resume", "--run", tmp_path / "run").returncode == 0
+    assert story(tmp_path / "run") == story(everything)

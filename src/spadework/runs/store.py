@@ -18,7 +18,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS environments (
 CREATE TABLE IF NOT EXISTS designs (
     id TEXT PRIMARY KEY, cycle INTEGER, slot INTEGER, attempt INTEGER, skill TEXT, document_id TEXT, parents TEXT,
     prompt TEXT, reply TEXT, source TEXT, findings TEXT, repaired INTEGER, ran INTEGER, environment_id TEXT,
-    fault TEXT, variant TEXT);
+    fault TEXT, variant TEXT, novelty REAL);
 CREATE TABLE IF NOT EXISTS scores (
     design_id TEXT PRIMARY KEY, cycle INTEGER, raw REAL, reward REAL, advantage REAL);
 CREATE TABLE IF NOT EXISTS plays (
@@ -140,7 +140,7 @@ class RunStore:
         """Open a run to go on with it: drop what came after the last good checkpoint."""
         store = cls(path, _open(path), _take_lock(path))
         with _disk(path):
-            store._db.executescript(SCHEMA)  # tables that an older version did not have
+            _bring_up_to_date(store._db)
             store._sweep()
         return store
 
@@ -302,6 +302,18 @@ def _connect(path: Path) -> sqlite3.Connection:
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     return database
+
+
+def _bring_up_to_date(database: sqlite3.Connection) -> None:
+    """Add the tables and columns that an older version did not have."""
+    database.executescript(SCHEMA)
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(SCHEMA)
+        for (table,) in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+            for _, name, kind, *_ in model.execute(f"PRAGMA table_info({table})"):
+                if name not in there:
+                    database.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -121,6 +121,7 @@ class _Draft:
         ran: bool = False,
         environment_id: str | None = None,
         fault: Fault | None = None,
+        novelty: float | None = None,
     ) -> Design:
         """The finished record."""
         return Design(
@@ -141,6 +142,7 @@ class _Draft:
             ran=ran,
             fault=fault,
             variant=self.variant,
+            novelty=novelty,
         )
 
     def environment(self, hint: str, domain: Domain, version: int) -> Environment:
@@ -243,7 +245,8 @@ class Designer:
         if hint is None:
             return candidate.refused("HINT every hint was empty or leaked"), None
         environment = dataclasses.replace(candidate.environment, hint=hint)
-        return draft.design(ran=True, environment_id=environment.id), environment
+        novelty = candidate.verdict.novelty
+        return draft.design(ran=True, environment_id=environment.id, novelty=novelty), environment
 
     def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
         seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import math
+import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -164,6 +165,7 @@ class SelfPlay:
         """Design if due, play, score: the training rows of one cycle, and everything worth keeping of it."""
         pool = self.stages.pool
         drawn = [*(pool.anchors if cycle == 0 else ()), *self._draw(cycle)]
+        replayed = self._replay(cycle)
         designer = self.stages.designer if cycle % self.config.designer.every == 0 else None
         collection = Collection(
             self._means(policy), cycle, self.stages.seen, lambda slot: self._filler(cycle, slot), self._carried
@@ -176,6 +178,7 @@ class SelfPlay:
         skills = {environment.id: environment.skill for environment in self.stages.pool.environments}
         scored = self._scoring.cycle(cycle, designs, groups, skills)
         sequences = build_batch([*scored.agent, *scored.designer])
+        forgotten = self._forgotten(replayed, scored.estimates)
         self._remember(scored.estimates)
         anchors = {environment.id for environment in self.stages.pool.anchors}
         metrics = summarise(designs, episodes, groups, scored, anchors) | {
@@ -185,6 +188,7 @@ class SelfPlay:
             **self.stages.memory.metrics(),
             **self.stages.ledger.metrics(),
             **collection.metrics(),
+            **forgotten,
         }
         self.stages.pool.mark_played()
         for asked in (policy, self.stages.author):
@@ -234,6 +238,27 @@ class SelfPlay:
         for slot, environment in enumerate(drawn, self.config.designer.environments):
             self.stages.pool.fill(slot, environment)
         return drawn
+
+    def _replay(self, cycle: int) -> list[str]:
+        """Put environments that have left play back into the last slots, for this cycle and without their hints."""
+        pool, memory, count = self.stages.pool, self.stages.memory, self.config.pool.replay
+        slots = range(pool.slots - count, pool.slots)
+        for slot in slots:
+            pool.vacate(slot)
+        rng = random.Random(derive_seed(self.config.run.seed, "replay", cycle))
+        past = memory.draw_past(count, {environment.id for environment in pool.environments}, rng)
+        for slot, entry in zip(slots, past, strict=False):
+            pool.fill(slot, entry.environment(self.config.domain))
+        return [entry.environment_id for entry in past]
+
+    def _forgotten(self, replayed: Sequence[str], estimates: Mapping[str, Estimate]) -> dict[str, float]:
+        """How replayed environments are won now, and by how much less than when they were last played."""
+        now = {name: estimates[name].unhinted_win_rate for name in replayed if name in estimates}
+        pairs = [(self.stages.memory.win_rate_of(name), rate) for name, rate in now.items() if not math.isnan(rate)]
+        if not pairs:
+            return {}
+        lost = math.fsum(then - rate for then, rate in pairs)
+        return {"replay/win_rate": math.fsum(rate for _, rate in pairs) / len(pairs), "replay/lost": lost / len(pairs)}
 
     def _filler(self, cycle: int, slot: int) -> Environment | None:
         playing = {environment.id for environment in self.stages.pool.environments}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from spadework.selfplay.records import Example, Label
+from spadework.types import Domain, Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,19 @@ class Remembered:
     cycle: int
     win_rate: float
     regret: float
+
+    def environment(self, domain: Domain) -> Environment:
+        """To be played again, without its hint."""
+        return Environment(
+            id=self.environment_id,
+            source=self.source,
+            hint="",
+            skill=self.skill,
+            domain=domain,
+            document_id=self.document_id,
+            cycle=self.cycle,
+            designer_version=0,
+        )
 
 
 class Memory:
@@ -49,6 +64,15 @@ class Memory:
         """The regret last written for an environment; 0 for one that is not held."""
         entry = self._entries.get(environment_id)
         return entry.regret if entry else 0.0
+
+    def draw_past(self, n: int, playing: Collection[str], rng: random.Random) -> list[Remembered]:
+        """Up to ``n`` entries of environments that are not in play."""
+        return _draw([entry for entry in self._entries.values() if entry.environment_id not in playing], n, rng)
+
+    def win_rate_of(self, environment_id: str) -> float:
+        """The win rate last written for an environment; NaN for one that is not held."""
+        entry = self._entries.get(environment_id)
+        return entry.win_rate if entry else math.nan
 
     def examples(
         self, skill: str, rng: random.Random, positive: int, negative: int, fits: Callable[[str], bool]

@@ -44,6 +44,10 @@ class Pool:
         if environment.hint:
             self._fresh.add(environment.id)
 
+    def vacate(self, slot: int) -> None:
+        """Empty a slot."""
+        self._slots[slot] = None
+
     def retire(self, names: Collection[str]) -> None:
         """Empty the slots of these environments; anchors stay."""
         self._slots = [None if slot is not None and slot.id in names else slot for slot in self._slots]

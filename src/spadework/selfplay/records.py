@@ -41,6 +41,11 @@ class JudgedProgram(Protocol):
         """What running it showed; none of a rejected program."""
         ...
 
+    @property
+    def novelty(self) -> float | None:
+        """How far it is from all that was written before; ``None`` where nobody measures it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -58,6 +63,8 @@ class Evidence:
     hung: bool = False
     """A step, a reset or the load ran into its time limit."""
     repaired: bool = False
+    novelty: float | None = None
+    """Of the program, in [0, 1]; ``None`` where it was not measured."""
 
     @property
     def regret(self) -> float:

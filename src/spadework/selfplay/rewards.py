@@ -88,7 +88,7 @@ class SkillAverages:
 def raw_reward(evidence: Evidence, settings: RewardSection, averages: SkillAverages) -> float | None:
     """The raw signal by ``settings.type``; ``None`` when faults left nothing to judge it by.
 
-    A program that hung takes ``settings.timeout``, a mended one 0.
+    A program that hung takes ``settings.timeout``, a mended one 0. ``settings.novelty`` adds to all others.
     """
     if evidence.hung:
         return settings.timeout
@@ -105,7 +105,7 @@ def raw_reward(evidence: Evidence, settings: RewardSection, averages: SkillAvera
         "micro_lp": lambda: progress(evidence.window, settings.micro_lp),
         "variance": lambda: variance(evidence),
     }
-    return signals[settings.type]()
+    return signals[settings.type]() + settings.novelty * (evidence.novelty or 0.0)
 
 
 def _plateau(evidence: Evidence, settings: RewardSection) -> float:

@@ -142,4 +142,6 @@ def allocation_of(config: RunConfig) -> Allocation:
 
 def _evidence(design: Design, seen: Estimate) -> Evidence:
     """Of the design cycle; the window's returns, this cycle's among them, come in by ``Ledger.observe``."""
-    return Evidence(design.skill, seen.regret, seen.unhinted_return, window=(), repaired=design.repaired)
+    return Evidence(
+        design.skill, seen.regret, seen.unhinted_return, window=(), repaired=design.repaired, novelty=design.novelty
+    )

@@ -26,13 +26,17 @@ class Verdict:
     """Whether it could be constructed, reset and stepped without a fault."""
     report: RuntimeReport | None = None
     """What running it showed: the oracle's plays say what a hint must not contain. None of a rejected program."""
+    novelty: float | None = None
+    """1 minus its cosine with the nearest program seen; ``None`` where nobody measures it."""
 
 
 class Validator:
-    """Judges programs; ``seen`` holds what may not be copied."""
+    """Judges programs; ``seen`` holds what was written before, and ``refuse_copies`` makes a copy a finding."""
 
-    def __init__(self, sandbox: Sandbox, checks: RuntimeChecks, seen: SeenPrograms | None = None) -> None:
-        self.sandbox, self.checks, self.seen = sandbox, checks, seen
+    def __init__(
+        self, sandbox: Sandbox, checks: RuntimeChecks, seen: SeenPrograms | None = None, *, refuse_copies: bool = True
+    ) -> None:
+        self.sandbox, self.checks, self.seen, self.refuse_copies = sandbox, checks, seen, refuse_copies
 
     async def __call__(self, source: str) -> Verdict:
         """Judge one program. Raises ``SandboxError`` when the sandbox failed twice."""
@@ -47,9 +51,12 @@ class Validator:
             report = await check_runtime(self.sandbox, source, self.checks)
         rejected = list(fatal(report.findings))
         ran = not any(finding.code.startswith(("ENV0", "ENV2")) for finding in rejected)
-        if not rejected and self.seen is not None and source in self.seen:
-            return Verdict(("COPY same structure and numbers as a known environment",), ran=ran)
-        return Verdict(_texts(rejected), ran, None if rejected else report)
+        if rejected or self.seen is None:
+            return Verdict(_texts(rejected), ran, None if rejected else report)
+        likeness = self.seen.likeness(source) if self.refuse_copies else None
+        if likeness is not None:
+            return Verdict((f"COPY {likeness}",), ran=ran)
+        return Verdict((), ran, report, self.seen.novelty(source))
 
 
 def _texts(findings: tuple[Finding, ...] | list[Finding]) -> tuple[str, ...]:

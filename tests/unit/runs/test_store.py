@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 from spadework.config import RunConfig
 from spadework.errors import RunError
 from spadework.runs.files import torn, write_folder, write_whole
-from spadework.runs.store import CycleRecord, RunStore
-from spadework.types import Episode, Fault, Segment, Sequence, Turn
+from spadework.runs.store import CycleRecord, RegretRow, RunStore
+from spadework.types import Design, Episode, Fault, Segment, Sequence, Turn
 
 
 def save(folder: Path) -> None:
@@ -122,3 +123,15 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert torn(folder) is None
     (folder / "manifest.json").unlink()
     assert torn(folder)
+
+
+def test_a_run_of_an_older_version_goes_on(store: RunStore) -> None:
+    commit(store, 0)
+    store.close()
+    with sqlite3.connect(store.path / "run.sqlite") as old:
+        old.execute("ALTER TABLE designs DROP COLUMN novelty")
+        old.execute("DROP TABLE regrets")
+    again = RunStore.resume(store.path)
+    design = Design("d", 1, 0, 0, "s", "doc", (), "", "", "x = 1", (), ("ENV001 no",), novelty=0.5)
+    again.commit(CycleRecord(1, designs=[design], regrets=[RegretRow("e", 0.1, 0.0, 0.2, 0.1, 4)]), None)
+    assert again.rows("designs")[0]["novelty"] == 0.5

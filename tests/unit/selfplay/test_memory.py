@@ -1,6 +1,7 @@
 """Which past environments a prompt shows (method section 3)."""
 
 import json
+import math
 import random
 
 from spadework.selfplay.memory import Memory, Remembered
@@ -62,3 +63,14 @@ def test_state_round_trip():
     other = Memory()
     other.load_state_dict(json.loads(json.dumps(memory.state_dict())))
     assert other.entries == memory.entries
+
+
+def test_what_left_play_can_be_played_again_without_its_hint():
+    memory = Memory()
+    for name in "abcd":
+        memory.remember(entry(name, win_rate=0.75))
+    past = memory.draw_past(3, {"a", "b"}, random.Random(0))
+    assert {one.environment_id for one in past} == {"c", "d"}
+    again = past[0].environment("games")
+    assert (again.id, again.source, again.hint) == (past[0].environment_id, past[0].source, "")
+    assert memory.win_rate_of("c") == 0.75 and math.isnan(memory.win_rate_of("z"))

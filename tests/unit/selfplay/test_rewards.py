@@ -91,6 +91,13 @@ def test_a_hang_costs_and_a_mended_design_earns_nothing():
     assert raw("blend", evidence(hung=True, repaired=True)) == -0.5
 
 
+def test_novelty_adds_to_what_was_earned_and_to_no_floor():
+    assert raw("plateau", evidence(novelty=0.25), novelty=0.2) == pytest.approx(1.05)
+    assert raw("plateau", evidence(novelty=0.25)) == 1.0
+    assert raw("plateau", evidence(), novelty=0.2) == 1.0
+    assert raw("plateau", evidence(novelty=0.25, repaired=True), novelty=0.2) == 0.0
+
+
 @pytest.mark.parametrize("kind", ["regret", "blend"])
 def test_an_arm_lost_to_faults_gives_no_reward(kind):
     assert raw(kind, evidence(hinted=math.nan)) is None
