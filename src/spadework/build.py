@@ -81,7 +81,9 @@ def build_sandbox(config: RunConfig) -> Sandbox:
     if settings.type == "ray":
         from spadework.envs.ray_sandbox import RaySandbox
 
-        return RaySandbox(settings.ray_address, pool=pool, require=settings.require, unsafe=settings.unsafe)
+        return PackagedSandbox(
+            RaySandbox(settings.ray_address, pool=pool, require=settings.require, unsafe=settings.unsafe)
+        )
     return PackagedSandbox(ForkServer(pool, require=settings.require, unsafe=settings.unsafe))
 
 

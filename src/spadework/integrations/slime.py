@@ -1,0 +1,198 @@
+"""SPADE under slime (Ray, Megatron, SGLang): slime owns the loop and asks for each rollout's samples.
+
+    --data-source-path spadework.integrations.slime.SpadeworkSource
+    --rollout-function-path spadework.integrations.slime.generate_rollout
+
+Which config and which run directory stand in the environment variables ``SPADEWORK_CONFIG`` and ``SPADEWORK_RUN``.
+A row becomes a ``Sample`` with its ids, loss mask and log-probabilities of sampling. Its reward is the row's advantage
+times the trained tokens of the batch: with ``--calculate-per-token-loss`` slime divides the sum over tokens by their
+number, so what is left is our sum. ``check_arguments`` names every argument that this needs (docs/backends.md).
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spadework.config import EndpointSection, RunConfig, load_config
+from spadework.errors import ConfigError
+from spadework.integrations.driven import DrivenRun
+from spadework.policies.template import HFTemplate
+from spadework.policies.token_policy import TokenPolicy
+from spadework.types import Sequence
+
+CONFIG, RUN = "SPADEWORK_CONFIG", "SPADEWORK_RUN"
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """An argument of slime, what it must be, and how it is written."""
+
+    name: str
+    value: Any
+    flag: str
+
+
+def check_arguments(args: Namespace, config: RunConfig) -> None:
+    """Raises ``ConfigError`` where slime's arguments would train something else than the config says."""
+    wrong = [need for need in needed_arguments(config) if getattr(args, need.name, None) != need.value]
+    if wrong:
+        lines = [f"  {need.flag}   (now {need.name} = {getattr(args, need.name, None)!r})" for need in wrong]
+        raise ConfigError("slime's arguments do not fit the config; they must hold:\n" + "\n".join(lines))
+    if (
+        config.designer.train
+        and config.designer.environments
+        and config.designer.temperature != config.play.temperature
+    ):
+        raise ConfigError("slime trains all rows at one temperature: set designer.temperature to play.temperature")
+
+
+def needed_arguments(config: RunConfig) -> list[Needed]:
+    """What slime must be started with for a config."""
+    update = config.update
+    return [
+        Needed("advantage_estimator", "grpo", "--advantage-estimator grpo"),
+        Needed("rewards_normalization", False, "--disable-rewards-normalization"),
+        Needed("normalize_advantages", False, "no --normalize-advantages"),
+        Needed("calculate_per_token_loss", True, "--calculate-per-token-loss"),
+        Needed("use_dynamic_global_batch_size", True, "--use-dynamic-global-batch-size"),
+        Needed("use_tis", True, "--use-tis"),
+        Needed("tis_clip", update.importance_cap, f"--tis-clip {update.importance_cap}"),
+        Needed("tis_clip_low", 0, "--tis-clip-low 0"),
+        Needed("eps_clip", update.clip_low, f"--eps-clip {update.clip_low}"),
+        Needed("eps_clip_high", update.clip_high, f"--eps-clip-high {update.clip_high}"),
+        Needed("use_kl_loss", update.kl_coef > 0, "--use-kl-loss" if update.kl_coef else "no --use-kl-loss"),
+        *(
+            [
+                Needed("kl_loss_coef", update.kl_coef, f"--kl-loss-coef {update.kl_coef}"),
+                Needed("kl_loss_type", "low_var_kl", "--kl-loss-type low_var_kl"),
+            ]
+            if update.kl_coef
+            else []
+        ),
+        Needed("entropy_coef", 0.0, "--entropy-coef 0"),
+        Needed("rollout_temperature", config.play.temperature, f"--rollout-temperature {config.play.temperature}"),
+    ]
+
+
+class SpadeworkSource:
+    """slime's data source: it holds the run, and its state goes along with slime's checkpoints."""
+
+    def __init__(self, args: Namespace) -> None:
+        name, run = os.environ.get(CONFIG), os.environ.get(RUN)
+        if not name or not run:
+            raise ConfigError(f"set {CONFIG} to a config and {RUN} to a run directory")
+        config = load_config(name)
+        check_arguments(args, config)
+        self.run = DrivenRun(config, Path(run), _policy(args, config))
+
+    def get_samples(self, num_samples: int) -> list[list[Any]]:
+        """There are no prompts to hand out: ``generate_rollout`` collects by itself."""
+        raise NotImplementedError("spadework's rollout function needs no prompts: set --rollout-function-path too")
+
+    def add_samples(self, samples: list[list[Any]]) -> None:
+        """See ``get_samples``."""
+        raise NotImplementedError("spadework keeps no samples between rollouts")
+
+    def save(self, rollout_id: int) -> None:
+        """The weights are saved after this rollout."""
+        self.run.saved(rollout_id)
+
+    def load(self, rollout_id: int | None = None) -> None:
+        """Training starts after this rollout; a fresh start has none. Raises ``RunError``."""
+        if rollout_id is not None and rollout_id >= 0:
+            self.run.restore(rollout_id)
+
+    def __len__(self) -> int:
+        """No prompts: say how long to train with --num-rollout."""
+        return 0
+
+
+def generate_rollout(args: Namespace, rollout_id: int, data_source: SpadeworkSource, evaluation: bool = False) -> Any:
+    """The rollout function: a cycle of self-play, as a ``RolloutFnTrainOutput``.
+
+    Raises:
+        ConfigError: slime evaluates; ``spadework eval`` does that on exported weights.
+    """
+    if evaluation:
+        raise ConfigError("slime's evaluation has no part in this: leave out --eval-interval")
+    types = importlib.import_module("slime.utils.types")
+    outputs = importlib.import_module("slime.rollout.base_types")
+    policy: Any = data_source.run.policy
+    policy.set_version(rollout_id)
+    rows, metrics = data_source.run.collect(rollout_id)
+    groups = samples_of(rows, types.Sample, data_parallel_size(args))
+    return outputs.RolloutFnTrainOutput(samples=groups, metrics=metrics)
+
+
+def samples_of(rows: Iterable[Sequence], sample: Callable[[], Any], multiple: int) -> list[list[Any]]:
+    """Samples of our rows, in groups; some that train nothing fill up the ranks' shares.
+
+    Args:
+        rows: Of one cycle. A row's advantage is the same on all of its sampled tokens.
+        sample: slime's ``Sample``.
+        multiple: The number of samples is one of it: slime cuts off what does not fill all data-parallel ranks.
+
+    Raises:
+        ValueError: A row has several advantages.
+    """
+    made = [(row.group_id, _sample(row, sample())) for row in rows]
+    padding = -len(made) % multiple if made else multiple
+    made += [("padding", _padding(sample())) for _ in range(padding)]
+    tokens = sum(max(1, sum(one.loss_mask)) for _, one in made)  # as slime counts them
+    for index, (_, one) in enumerate(made):
+        one.index = one.rollout_id = index
+        one.reward *= tokens
+    grouped = [[one for _, one in group] for _, group in itertools.groupby(made, key=lambda item: item[0])]
+    for index, group in enumerate(grouped):
+        for one in group:
+            one.group_index = index
+    return grouped
+
+
+def data_parallel_size(args: Namespace) -> int:
+    """Ranks that share a batch, from slime's arguments."""
+    world = int(args.actor_num_nodes) * int(args.actor_num_gpus_per_node)
+    model = [getattr(args, f"{kind}_parallel_size", 1) for kind in ("tensor_model", "pipeline_model", "context")]
+    return max(1, world // (int(model[0]) * int(model[1]) * int(model[2])))
+
+
+def _sample(row: Sequence, one: Any) -> Any:
+    advantages = {advantage for advantage, sampled in zip(row.advantages, row.loss_mask, strict=True) if sampled}
+    if len(advantages) != 1:
+        raise ValueError(f"{row.source_id}: a sample has one reward, but the row has advantages {sorted(advantages)}")
+    first = row.loss_mask.index(True)
+    one.tokens = list(row.tokens)
+    one.response_length = len(row.tokens) - first
+    one.loss_mask = [int(sampled) for sampled in row.loss_mask[first:]]
+    one.rollout_log_probs = list(row.logprobs[first:])
+    one.reward = advantages.pop()
+    one.weight_versions = [str(row.policy_version)]
+    one.status = type(one).Status.COMPLETED
+    one.metadata = {"role": row.role, "source_id": row.source_id}
+    return one
+
+
+def _padding(one: Any) -> Any:
+    one.tokens, one.response_length, one.loss_mask, one.rollout_log_probs = [0, 0], 1, [0], [0.0]
+    one.reward, one.status, one.metadata = 0.0, type(one).Status.COMPLETED, {"role": "padding"}
+    return one
+
+
+def _policy(args: Namespace, config: RunConfig) -> TokenPolicy:
+    """The policy behind slime's router."""
+    from transformers import AutoTokenizer
+
+    url = f"http://{args.sglang_router_ip}:{args.sglang_router_port}"
+    given = config.endpoint.model_dump(exclude={"urls", "weights", "server"})
+    settings = EndpointSection(urls=(url,), server="sglang", **given)
+    template = HFTemplate(AutoTokenizer.from_pretrained(args.hf_checkpoint))
+    return TokenPolicy(
+        settings, args.hf_checkpoint, template, run_seed=config.run.seed, max_length=config.model.max_length
+    )
