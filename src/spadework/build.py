@@ -31,6 +31,7 @@ from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
 from spadework.runs.files import locked
 from spadework.runs.metrics import JsonlSink, Sink, TensorBoardSink
+from spadework.selfplay.climbing import Climber
 from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.corpus import Corpus
 from spadework.selfplay.designer import Designer, DesignTools
@@ -299,6 +300,7 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
         alarm=CollapseAlarm(config.designer, text_diversity),
         fillers=fillers,
         fixed=_fixed_pool(config, source),
+        climber=Climber(_controller(config)) if config.difficulty.controller != "off" else None,
         author=author,
     )
 
@@ -317,9 +319,13 @@ def _fixed_pool(config: RunConfig, source: Sequence[Environment]) -> FixedPool |
     if not source:
         return None
     if config.difficulty.controller != "off":
-        averages = SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow)
-        return LevelledPool(source, pool.per_cycle, Controller(config.difficulty, averages), config.run.seed)
+        return LevelledPool(source, pool.per_cycle, _controller(config), config.run.seed)
     return FixedPool(source, pool.per_cycle, pool.replacement, config.run.seed)
+
+
+def _controller(config: RunConfig) -> Controller:
+    averages = SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow)
+    return Controller(config.difficulty, averages)
 
 
 def build_rules(config: RunConfig, episodes: int) -> Rules:
@@ -455,6 +461,7 @@ def _designer(
         seeds=tuple(range(config.validation.seeds)),
         panel=config.validation.panel,
         grading=False,
+        levels=config.designer.difficulty,
     )
     validator = Validator(sandbox, checks, seen, refuse_copies=config.validation.refuse_copies)
     hints = HintWriter(config.hint, config.domain)

@@ -208,6 +208,8 @@ class DesignerSection(Section):
     what ``model.name`` takes. What another model wrote never trains: ``train`` must be false."""
     endpoint: EndpointSection | None = None
     """Of a designer ``openai:NAME``, where it is not served by ``[endpoint]``."""
+    difficulty: bool = False
+    """Whether the prompt asks for a constructor with ``difficulty``, whose levels validation then plays too; ours."""
     train: bool = True
     """Whether designs become training rows."""
     train_rejected: bool = False

@@ -17,11 +17,12 @@ from spadework.config import RunConfig, load_config
 from spadework.envs.players import encode
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import ConfigError
-from spadework.intervals import Interval
+from spadework.intervals import Interval, welch_interval
 from spadework.policies.base import Policy
 from spadework.rollout import Play
 from spadework.runs.files import write_whole
 from spadework.runs.tables import EPISODES, write_rows
+from spadework.selfplay.levelled_pool import at, level_of
 from spadework.selfplay.play import group_episodes, plan_plays, play_all
 from spadework.selfplay.pool_files import load_pool
 from spadework.selfplay.scoring import by_environment
@@ -36,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
     parser.add_argument("--arm", choices=("both", "hinted", "unhinted"), default="both")
     parser.add_argument("-n", type=int, default=8, metavar="N", help="episodes an environment and arm")
+    parser.add_argument(
+        "--levels", type=_levels, default=(), metavar="0,3,6", help="play at these levels of difficulty"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE.parquet", help="write the episodes")
     parser.add_argument("--human", action="store_true", help="play the first environment yourself, at the terminal")
 
@@ -46,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.out.suffix != ".parquet":
         raise ConfigError(f"--out {args.out}: the name must end in .parquet")
     environments = list({one.id: one for path in args.paths for one in load_pool(path)}.values())
+    if args.levels:
+        environments = _at_levels(environments, args.levels)
     if args.human:
         environments = environments[:1]
     plays = _plan(config, environments, args)
@@ -57,11 +63,42 @@ def run(args: argparse.Namespace) -> int:
         _print_end(console, episodes[0])
     else:
         console.print(_table(environments, episodes))
+        if args.levels:
+            console.print("\n".join(_trends(environments, episodes, args.levels)))
     if args.out is not None:
         args.out.parent.mkdir(parents=True, exist_ok=True)
         write_whole(args.out, lambda target: write_rows(target, episodes, EPISODES))
         console.print(f"{len(episodes)} episodes in {args.out}", soft_wrap=True)
     return 0
+
+
+def _levels(text: str) -> tuple[int, ...]:
+    """``0,3,6`` as numbers, ascending. Raises ``ValueError``."""
+    return tuple(sorted({int(part) for part in text.split(",")}))
+
+
+def _at_levels(environments: Sequence[Environment], levels: Sequence[int]) -> list[Environment]:
+    """Each environment once a level. Raises ``ConfigError`` for one without levels."""
+    without = [one.id for one in environments if level_of(one) is None]
+    if without:
+        raise ConfigError(f"--levels: {without[0]} has none; its constructor takes no difficulty")
+    return [at(one, level, one.id) for one in environments for level in levels]
+
+
+def _trends(environments: Sequence[Environment], episodes: Sequence[Episode], levels: Sequence[int]) -> list[str]:
+    """For each environment whether its unhinted win rate falls from the lowest level to the highest."""
+    won: dict[str, list[float]] = {one.id: [] for one in environments}
+    for episode in episodes:
+        if episode.valid and episode.arm == "unhinted":
+            won[episode.environment_id].append(float(episode.win))
+    lines = []
+    for first in range(0, len(environments), len(levels)):
+        low, high = environments[first], environments[first + len(levels) - 1]
+        change = welch_interval(won[high.id], won[low.id])
+        word = "falls" if change.high < 0 else "rises" if change.low > 0 else "moves too little to tell"
+        span = f"level {levels[0]} to {levels[-1]}"
+        lines.append(f"{low.id.removesuffix(f'-d{levels[0]}')}: the win rate {word} from {span} ({change.mean:+.2f})")
+    return lines
 
 
 def _plan(config: RunConfig, environments: Sequence[Environment], args: argparse.Namespace) -> list[Play]:

@@ -452,6 +452,37 @@ _GRADING = {
     ),
 }
 
+_DIFFICULTY = {
+    "ENV701": Code(
+        "error",
+        "a level cannot be played or won",
+        "Every level from 0 up must build, reset and be won by solution().",
+        "self.size = 5 - difficulty  # empty from level 5 on",
+        "self.size = 5 + difficulty",
+    ),
+    "ENV702": Code(
+        "error",
+        "levels do not matter",
+        "The lowest and the highest level give the same tasks.",
+        "def __init__(self, difficulty=0): self.difficulty = difficulty  # and nobody reads it",
+        "def reset(self, seed=None): digits = 2 + self.difficulty",
+    ),
+    "ENV703": Code(
+        "error",
+        "a higher level is easier",
+        "A player who knows little wins more of it: levels must ascend.",
+        "limit = 50 - 10 * difficulty",
+        "limit = 10 + 10 * difficulty",
+    ),
+    "ENV704": Code(
+        "warning",
+        "nothing shows that a higher level is harder",
+        "No more turns, text or answers, and no player wins less. See it with a model: spadework play --levels.",
+        "self.offset = difficulty",
+        "self.steps = 3 + difficulty",
+    ),
+}
+
 CODES: dict[str, Code] = {
     **_INTERFACE,
     **_STATIC,
@@ -460,5 +491,6 @@ CODES: dict[str, Code] = {
     **_SOLVABILITY,
     **_LEAKS,
     **_GRADING,
+    **_DIFFICULTY,
 }
 """Code -> entry. ``ENV201`` to ``ENV208`` are raised by the sandbox, the others by the checks."""

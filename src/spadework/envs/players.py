@@ -76,8 +76,17 @@ async def act(session: Session, action: str) -> Step:
         raise
 
 
-async def oracle(session: Session, shadow: Session, seed: int, domain: Domain, turns: int) -> Play:
+async def oracle(
+    session: Session,
+    shadow: Session,
+    seed: int,
+    domain: Domain,
+    turns: int,
+    slip: Callable[[str], str] | None = None,
+) -> Play:
     """Play ``solution()``, read from ``shadow``: another instance with the same seed and the same past actions.
+
+    ``slip`` makes something else of its actions now and then.
 
     Raises ``ProgramError``: ENV204 where there is no ``solution`` or it gives ``None`` at once, ENV407 where it gives
     something else than text.
@@ -92,7 +101,8 @@ async def oracle(session: Session, shadow: Session, seed: int, domain: Domain, t
             raise ProgramError("ENV204", "solution() gave nothing")
         if not isinstance(answer, str | int | float) or isinstance(answer, bool) or answer == "":
             raise ProgramError("ENV407", f"solution() gave {answer!r:.80}, not text")
-        actions.append(encode(str(answer), domain))
+        action = encode(str(answer), domain)
+        actions.append(slip(action) if slip else action)
         steps.append(await act(session, actions[-1]))
         if steps[-1].done:
             break

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
-from spadework.envs import graders, panel, runtime_tools
+from spadework.envs import graders, level_check, panel, runtime_tools
 from spadework.envs.findings import CODES, Finding, fatal
 from spadework.envs.leaks import check_hint, prints_formula
 from spadework.envs.panel import Statistics, Table
@@ -41,6 +41,8 @@ class RuntimeChecks:
     """Whether the oracle, the no-op, the random and the other players play."""
     grading: bool = True
     """Whether the oracle's last answer is varied."""
+    levels: bool = True
+    """Whether a program that takes ``difficulty`` is played at other levels too."""
     random_plays: int = 20
     max_random_wins: float = 0.15
     max_constant_wins: float = 0.8
@@ -101,6 +103,8 @@ class _Check:
         if self.settings.domain == "tool_use":
             await self._tools(session, stack)
         await self._repeat(session, first, stack)
+        if self.settings.levels and self.settings.panel and not fatal(self.findings):
+            self.findings += await level_check.check(self.sandbox, self.source, self.settings)
 
     async def _open(self, stack: AsyncExitStack, suffix: str = "") -> Session:
         session = await self.sandbox.open(self.source + suffix, self.settings.limits)

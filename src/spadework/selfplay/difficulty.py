@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -76,12 +76,24 @@ class Controller:
         start = min(span.start, _highest(self.settings, span.top))
         self._windows.setdefault(name, Window(start, start))
 
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all other environments."""
+        self._spans = {name: span for name, span in self._spans.items() if name in names}
+        self._windows = {name: window for name, window in self._windows.items() if name in names}
+        for levels in (self._potential, self._averages.fast, self._averages.slow):
+            for cell in [cell for cell in levels if cell.rpartition("/")[0] not in names]:
+                del levels[cell]
+
     def __contains__(self, name: str) -> bool:
         return name in self._windows
 
     def window(self, name: str) -> Window:
         """The window of an environment."""
         return self._windows[name]
+
+    def at_top(self, name: str) -> bool:
+        """Whether there is no level above an environment's window."""
+        return self._windows[name].high >= _highest(self.settings, self._spans[name].top)
 
     def draw(self, rng: random.Random) -> tuple[str, int]:
         """An environment and a level of its window."""

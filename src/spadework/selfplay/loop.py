@@ -25,6 +25,7 @@ from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
 from spadework.selfplay.batch import build_batch
+from spadework.selfplay.climbing import Climber
 from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.collection import Collection
 from spadework.selfplay.designer import Designer
@@ -91,6 +92,8 @@ class Stages:
     """Bundled environments for slots that no design has filled yet."""
     fixed: FixedPool | LevelledPool | None = None
     """Draws environments at every cycle, into the slots behind the designer's."""
+    climber: Climber | None = None
+    """Moves designed environments that are won up a level."""
     author: Policy | None = None
     """Designs and writes hints where it is not the model in training."""
     evaluate: Evaluator | None = None
@@ -98,7 +101,7 @@ class Stages:
 
     def state_dict(self) -> dict[str, Any]:
         """All that must outlive a restart."""
-        names = ("pool", "memory", "ledger", "averages", "seen", "alarm", "fixed")
+        names = ("pool", "memory", "ledger", "averages", "seen", "alarm", "fixed", "climber")
         return {name: stage.state_dict() for name in names if (stage := getattr(self, name)) is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -193,10 +196,12 @@ class SelfPlay:
         self.stages.pool.mark_played()
         for asked in (policy, self.stages.author):
             metrics |= asked.take_metrics() if isinstance(asked, Metered) else {}
+        climbed = self._climb(groups, cycle)
         metrics |= self._learn(groups) | self._retire(scored.estimates) | self._watch(cycle, designs)
+        metrics |= {"pool/climbed": float(len(climbed))} if self.stages.climber is not None else {}
         record = CycleRecord(
             cycle=cycle,
-            environments=[*drawn, *collection.entered],
+            environments=[*drawn, *collection.entered, *climbed],
             designs=designs,
             scores=scored.scores,
             plays=[_play_row(group) for group in groups],
@@ -297,6 +302,18 @@ class SelfPlay:
                 )
             )
 
+    def _climb(self, groups: Sequence[Group], cycle: int) -> list[Environment]:
+        """Put what is won at its level into its slot at the next one; its hinted arm is due again."""
+        climber, pool = self.stages.climber, self.stages.pool
+        if climber is None:
+            return []
+        slots = {slot: one for slot in range(self.config.designer.environments) if (one := pool.at(slot)) is not None}
+        climbed = climber.climb(list(slots.values()), groups, cycle)
+        for slot, environment in slots.items():
+            if environment.id in climbed:
+                pool.fill(slot, climbed[environment.id])
+        return list(climbed.values())
+
     def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
         """Tell the fixed pool what was won, where it moves its environments' levels."""
         fixed = self.stages.fixed
@@ -311,6 +328,7 @@ class SelfPlay:
             return {}
         regret_of = self.stages.memory.regret_of
         mastered = {name for name, seen in estimates.items() if seen.unhinted_win_rate >= MASTERED}
+        mastered -= self.stages.climber.rising if self.stages.climber is not None else set()
         hopeless = {
             name
             for name, seen in estimates.items()

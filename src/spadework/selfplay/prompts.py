@@ -63,6 +63,7 @@ def design_messages(
         skill=skill,
         document=text,
         examples=f"# Examples\n\n{shown_text}\n" if shown_text else "",
+        levels=f"\n{load_prompt('levels').template}" if settings.difficulty else "",
         **_task_places(settings, domain, brief.task),
     )
     system = load_prompt(f"designer_{domain}_system").template

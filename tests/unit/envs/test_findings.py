@@ -25,7 +25,7 @@ def test_an_unknown_code_is_refused():
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_every_entry_of_the_catalogue_is_complete(code):
     entry = CODES[code]
-    assert re.fullmatch(r"ENV[0-6]\d\d", code)
+    assert re.fullmatch(r"ENV[0-7]\d\d", code)
     assert entry.title and entry.why.endswith(".")
     assert bool(entry.bad) == bool(entry.good)
 
