@@ -6,20 +6,18 @@ process and everything below it.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import os
-import platform
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from types import SimpleNamespace
 from typing import Any
+
+from figures import Figure, least, most, report, told
 
 from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.forkserver.instance import Instance
@@ -91,30 +89,6 @@ class HogEnv:
         while True: pass
 """
 MOVES = ("right", "down", "right", "down", "left", "up")
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the report."""
-
-    name: str
-    value: float
-    unit: str
-    bar: str
-    ok: bool | None
-    """None where there is no bar."""
-
-
-def least(name: str, value: float, unit: str, bar: float) -> Figure:
-    return Figure(name, round(value, 3), unit, f">= {bar:g}", value >= bar)
-
-
-def most(name: str, value: float, unit: str, bar: float) -> Figure:
-    return Figure(name, round(value, 3), unit, f"<= {bar:g}", value <= bar)
-
-
-def told(name: str, value: float, unit: str) -> Figure:
-    return Figure(name, round(value, 3), unit, "", None)
 
 
 def tree_cpu() -> float:
@@ -303,25 +277,11 @@ def private_mib(pid: int) -> float | None:
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repeats: under 50 seconds")
-    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
-    options = parser.parse_args()
-    good = True
-    if not options.json:
-        versions = f"Linux {platform.release()}, Python {platform.python_version()}"
-        print(f"{platform.machine()}, {os.cpu_count()} cores, {versions}")
+def measure(quick: bool) -> Iterator[Figure]:
+    """All figures."""
     for part in (starts, one_start, steps, overshoot, crowd):
-        for figure in asyncio.run(part(options.quick)):
-            good &= figure.ok is not False
-            if options.json:
-                print(json.dumps(asdict(figure)), flush=True)
-            else:
-                verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
-                print(f"{figure.name:<52} {figure.value:>10.2f} {figure.unit:<9} {figure.bar:<8} {verdict}", flush=True)
-    return 0 if good else 1
+        yield from asyncio.run(part(quick))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(report(__doc__, measure))
