@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
-from typing import Any
+
+from scale_model import Clock, least, report, told
 
 from spadework import build
 from spadework.config import RunConfig, load_config
@@ -28,29 +27,6 @@ from spadework.selfplay.pool_files import write_pool
 TRAINED, HELD_OUT = range(3, 9), range(4, 11)
 """Marks a turn."""
 _POOL_SEED, _HELD_OUT_SEED = 1, 777
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the report."""
-
-    name: str
-    value: float
-    unit: str
-    bar: str
-    ok: bool | None
-
-
-class _Observer:
-    """Says nothing."""
-
-    def stage(self, cycle: int, name: str, total: int) -> None: ...
-
-    def advance(self, tokens: int) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def cycle_done(self, cycle: int, metrics: Any) -> None: ...
 
 
 async def held_out(config: RunConfig, policy: Policy, sandbox: Sandbox, episodes: int) -> float:
@@ -68,7 +44,7 @@ async def one_seed(config: RunConfig, folder: Path, episodes: int) -> tuple[floa
     store = RunStore.create(folder / f"run-{config.run.seed}", config)
     try:
         before = await held_out(config, engine.policy, sandbox, episodes)
-        loop = SelfPlay(config, build.build_stages(config, sandbox, None), _Observer())
+        loop = SelfPlay(config, build.build_stages(config, sandbox, None), Clock())
         await loop.run(engine.policy, engine.trainer, store)
         return before, await held_out(config, engine.policy, sandbox, episodes)
     finally:
@@ -97,26 +73,14 @@ def main() -> int:
             started = time.perf_counter()
             before, after = asyncio.run(one_seed(config, folder, 2 if options.quick else 9))
             spent = (time.perf_counter() - started) / 60
-            rise = after - before
+            rise = f"seed {seed}: rise of held-out wins"
             figures = [
-                Figure(f"seed {seed}: held-out wins at the start", round(before, 3), "share", "", None),
-                Figure(f"seed {seed}: after {cycles} updates", round(after, 3), "share", "", None),
-                Figure(
-                    f"seed {seed}: rise",
-                    round(rise, 3),
-                    "share",
-                    "" if options.quick else ">= 0.3",
-                    None if options.quick else rise >= 0.3,
-                ),
-                Figure(f"seed {seed}: time", round(spent, 2), "min", "", None),
+                told(f"seed {seed}: held-out wins at the start", before, "share"),
+                told(f"seed {seed}: held-out wins after {cycles} updates", after, "share"),
+                told(rise, after - before, "share") if options.quick else least(rise, after - before, "share", 0.3),
+                told(f"seed {seed}: time", spent, "min"),
             ]
-            for figure in figures:
-                good &= figure.ok is not False
-                if options.json:
-                    print(json.dumps(asdict(figure)), flush=True)
-                else:
-                    verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
-                    print(f"{figure.name:44} {figure.value:>8g} {figure.unit:6} {figure.bar:8} {verdict}", flush=True)
+            good &= report(figures, options.json)
     return 0 if good else 1
 
 

@@ -63,6 +63,15 @@ def told(name: str, value: float, unit: str) -> Figure:
     return Figure(name, round(value, 4), unit, "", None)
 
 
+def report(figures: Sequence[Figure], as_json: bool) -> bool:
+    """Print them; whether all bars hold."""
+    for figure in figures:
+        verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
+        line = f"{figure.name:<52} {figure.value:>12g} {figure.unit:<16} {figure.bar:<10} {verdict}"
+        print(json.dumps(asdict(figure)) if as_json else line.rstrip(), flush=True)
+    return all(figure.ok is not False for figure in figures)
+
+
 class Bench:
     """Config, engine and sandbox of all parts."""
 
@@ -188,15 +197,19 @@ class Clock:
         self._name, self._cpu, self._wall = "", 0.0, 0.0
 
     def stage(self, cycle: int, name: str, total: int) -> None:
+        """A cycle begins with its designs."""
         if name == "design":
             self._wall = time.perf_counter()
         self._turn(name)
 
-    def advance(self, tokens: int) -> None: ...
+    def advance(self, tokens: int) -> None:
+        """Not looked at."""
 
-    def note(self, text: str) -> None: ...
+    def note(self, text: str) -> None:
+        """Not looked at."""
 
     def cycle_done(self, cycle: int, metrics: Any) -> None:
+        """And ends with its commit."""
         self._turn("")
         self.walls.append(time.perf_counter() - self._wall)
 
@@ -237,27 +250,15 @@ async def main() -> int:
     parser.add_argument("--config", default="scale")
     options = parser.parse_args()
     config = load_config(options.config, [f"model.name={options.model}"] if options.model else [])
-    good = True
-
-    def tell(figures: Sequence[Figure]) -> None:
-        nonlocal good
-        for figure in figures:
-            good &= figure.ok is not False
-            if options.json:
-                print(json.dumps(asdict(figure)), flush=True)
-            else:
-                mark = {True: "ok", False: "MISSED", None: ""}[figure.ok]
-                print(f"{figure.name:52} {figure.value:>12g} {figure.unit:16} {figure.bar:10} {mark}", flush=True)
-
-    sandbox = build.build_sandbox(config)
+    good, sandbox = True, build.build_sandbox(config)
     try:
         bench = Bench(config, sandbox, options.quick)
         for part in (bench.designs, bench.hints, bench.luck, bench.agreement):
-            tell(await part())
+            good &= report(await part(), options.json)
         await bench.engine.policy.close()
     finally:
         await sandbox.close()
-    tell(await cycles(config, 6 if options.quick else 24))
+    good &= report(await cycles(config, 6 if options.quick else 24), options.json)
     return 0 if good else 1
 
 
