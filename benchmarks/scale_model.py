@@ -189,18 +189,15 @@ def _row(segment: Segment) -> Row:
 
 
 class Clock:
-    """Watches a run: wall seconds of each cycle, and this process's CPU seconds in each stage of it."""
+    """Watches a run: wall and CPU seconds of each cycle, the latter of this process alone."""
 
     def __init__(self) -> None:
         self.walls: list[float] = []
-        self.cpu: dict[str, list[float]] = defaultdict(list)
-        self._name, self._cpu, self._wall = "", 0.0, 0.0
+        self.cpu: list[float] = []
+        self._since = time.perf_counter(), time.process_time()
 
     def stage(self, cycle: int, name: str, total: int) -> None:
-        """A cycle begins with its designs."""
-        if name == "design":
-            self._wall = time.perf_counter()
-        self._turn(name)
+        """Not looked at."""
 
     def advance(self, tokens: int) -> None:
         """Not looked at."""
@@ -209,15 +206,11 @@ class Clock:
         """Not looked at."""
 
     def cycle_done(self, cycle: int, metrics: Any) -> None:
-        """And ends with its commit."""
-        self._turn("")
-        self.walls.append(time.perf_counter() - self._wall)
-
-    def _turn(self, name: str) -> None:
-        now = time.process_time()
-        if self._name:
-            self.cpu[self._name].append(now - self._cpu)
-        self._name, self._cpu = name, now
+        """A cycle ends with its commit, and the next begins."""
+        now = time.perf_counter(), time.process_time()
+        self.walls.append(now[0] - self._since[0])
+        self.cpu.append(now[1] - self._since[1])
+        self._since = now
 
 
 async def cycles(config: RunConfig, count: int) -> list[Figure]:
@@ -236,7 +229,7 @@ async def cycles(config: RunConfig, count: int) -> list[Figure]:
             await sandbox.close()
     whole = median(clock.walls[1:])
     return [
-        *(told(f"CPU of a cycle's {name}", median(spent[1:]), "s") for name, spent in clock.cpu.items()),
+        told("CPU of a cycle, without the sandbox's", median(clock.cpu[1:]), "s"),
         most("a cycle on one thread", whole, "s", 2.7),
         most("90 cycles", 90 * whole / 60, "min", 4.05),
     ]
