@@ -19,6 +19,7 @@ Points = Sequence[tuple[int, float]]
 
 DERIVED: Mapping[str, Callable[[Mapping[str, float]], float]] = {
     "designer/broken_share": lambda cycle: 1 - cycle["designer/ran_share"],
+    "designer/rejected_share": lambda cycle: 1 - cycle["designer/valid_share"],
     "designer/regret_width": lambda cycle: cycle["designer/regret_high"] - cycle["designer/regret_low"],
 }
 """Series that a cycle's metrics give."""
