@@ -18,6 +18,7 @@ from collections import OrderedDict
 from dataclasses import asdict
 from typing import IO, Any
 
+from spadework.envs.forkserver.inside import kernel
 from spadework.envs.packaged.adapters import Package, Problem, load_package
 
 KEPT = 32
@@ -86,12 +87,11 @@ def main() -> None:
 
 
 def _bound(megabytes: int) -> None:
-    """Limit what may be held beyond what importing took, where the system tells that."""
+    """Die with the host, even in the midst of a problem, and hold no more beyond what importing took."""
     if not sys.platform.startswith("linux"):
         return
-    with open("/proc/self/statm", encoding="ascii") as file:
-        own = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (own + megabytes * 2**20,) * 2)
+    kernel.prctl(kernel.PDEATHSIG, kernel.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_AS, (kernel.address_space() + megabytes * 2**20,) * 2)
 
 
 def _serve(worker: Worker, out: IO[str]) -> None:
