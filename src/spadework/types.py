@@ -8,6 +8,7 @@ is trained with: three words, three fields, each written once.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping
@@ -248,3 +249,12 @@ class Sequence:
         lengths = {len(self.tokens), len(self.loss_mask), len(self.logprobs), len(self.advantages)}
         if len(lengths) != 1:
             raise ValueError(f"sequence of {self.source_id}: its rows have {sorted(lengths)} entries, not one length")
+
+
+def plain(record: Any) -> Any:
+    """A record as plain data. Tuples of numbers stay as they are: ``dataclasses.asdict`` would copy every token."""
+    if isinstance(record, tuple) and record and dataclasses.is_dataclass(record[0]):
+        return [plain(item) for item in record]
+    if dataclasses.is_dataclass(record):
+        return {field.name: plain(getattr(record, field.name)) for field in dataclasses.fields(record)}
+    return record

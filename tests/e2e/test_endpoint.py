@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.runs import story
 
+from spadework import build
 from spadework.cli import main
-from spadework.policies.scripted import ScriptedPolicy, demo_script
+from spadework.cli.progress import Progress
+from spadework.config import EndpointSection, load_config
+from spadework.envs.forkserver.client import ForkServer
+from spadework.policies.openai_compat import OpenAICompatPolicy
+from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
 from spadework.policies.stand_in import Manners, StandIn
 from spadework.policies.tool_script import tool_script
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes
+from spadework.selfplay.loop import SelfPlay
 from spadework.selfplay.pool_files import load_pool
 
 QUICK = ["--set", "validation.panel=false", "--set", "validation.seeds=2", "--set", "designer.environments=2"]
@@ -114,3 +122,49 @@ def test_a_frozen_designer_is_the_model_as_it_started(tmp_path: Path) -> None:
     finally:
         store.close()
     assert versions == {0: 0, 2: 0}
+
+
+async def test_a_run_over_an_endpoint_that_misbehaves_ends_right_and_pays_nothing_for_faults(tmp_path: Path) -> None:
+    """Both roles speak through it: refusals, errors, drops, half bodies, hangs, contradicting ids, empty answers."""
+    troubles = {
+        "429": 0.06,
+        "500": 0.06,
+        "drop": 0.06,
+        "half_json": 0.06,
+        "slow": 0.02,
+        "wrong_ids": 0.06,
+        "no_choice": 0.04,
+    }
+    config = load_config("scripted", [*QUICK[1::2], "run.cycles=3", "play.episodes=8"])
+    async with (
+        StandIn(ScriptedPolicy(demo_script), Manners(troubles=troubles), seed=5) as server,
+        ForkServer() as sandbox,
+    ):
+        settings = EndpointSection(urls=(server.url,), server="vllm", retries=1, timeout_seconds=6.0)
+        policy = OpenAICompatPolicy(settings, "demo", run_seed=1)
+        trainer = ScriptedTrainer(policy)  # type: ignore[arg-type]
+        stages = build.build_stages(config, sandbox, build.build_corpus(config))
+        store = RunStore.create(tmp_path / "run", config)
+        with Progress(Console(quiet=True), 3) as progress:
+            await SelfPlay(config, stages, progress).run(policy, trainer, store)
+        await policy.close()
+        store.close()
+        assert set(server.met) == set(troubles)
+    told = story(tmp_path / "run")
+    metrics = {name: sum(value for _, value in pairs) for name, pairs in told["metrics"].items()}
+    given_up = sum(value for name, value in metrics.items() if name.startswith("endpoint/faults/"))
+    retried = sum(value for name, value in metrics.items() if name.startswith("endpoint/retried/"))
+    assert given_up > 0 and metrics["faults/other"] == given_up
+    assert retried + metrics["endpoint/requests"] == len(server.requests)
+    files = sorted((tmp_path / "run" / "episodes").glob("*.parquet"))
+    episodes = [episode for file in files for episode in read_episodes(file)]
+    faulty = {e.id for e in episodes if e.fault is not None}
+    assert faulty and all(math.isnan(e.return_) for e in episodes if e.id in faulty)
+    trained = {row.source_id for rows in told["sequences"] for row in rows}
+    assert trained and not trained & faulty
+    plays = {(row["cycle"], row["environment_id"], row["arm"]): row for row in told["plays"]}
+    for (cycle, name, arm), row in plays.items():
+        own = [e for e in episodes if (e.cycle, e.environment_id, e.arm) == (cycle, name, arm)]
+        valid = [e.return_ for e in own if e.id not in faulty]
+        assert row["faults"] == len(own) - len(valid)
+        assert not valid or row["mean_return"] == pytest.approx(sum(valid) / len(valid))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,23 +50,32 @@ class ByteTemplate:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of the ids, marks left out."""
-        return bytes(token for token in tokens if token < FIRST_ROLE).decode(errors="replace")
+        return _text(_MARKS.sub("", _characters(tokens)))
 
     def parse(self, tokens: Sequence[int]) -> list[Message]:
         """The messages again; an open assistant turn stands last when it has content."""
-        messages: list[Message] = []
-        start = 0
-        for position in range(1, len(tokens) + 1):
-            if position == len(tokens) or FIRST_ROLE <= tokens[position] < END:
-                role = ROLES[tokens[start] - FIRST_ROLE]
-                messages.append(Message(role=role, content=self.decode(tokens[start:position])))  # type: ignore[typeddict-item]
-                start = position
+        messages = [
+            Message(role=ROLES[ord(mark) - FIRST_ROLE], content=_text(content))  # type: ignore[typeddict-item]
+            for mark, content in _MESSAGES.findall(_characters(tokens))
+        ]
         return messages if messages[-1]["content"] else messages[:-1]
 
-    def _render(self, message: Message) -> Iterator[int]:
-        yield FIRST_ROLE + ROLES.index(message["role"])
-        yield from message["content"].encode()
-        yield END
+    def _render(self, message: Message) -> tuple[int, ...]:
+        return (FIRST_ROLE + ROLES.index(message["role"]), *message["content"].encode(), END)
+
+
+_MARKS = re.compile(f"[{chr(FIRST_ROLE)}-{chr(END)}]")
+_MESSAGES = re.compile(f"([{chr(FIRST_ROLE)}-{chr(END - 1)}])([^{chr(FIRST_ROLE)}-{chr(END)}]*){chr(END)}?")
+
+
+def _characters(tokens: Sequence[int]) -> str:
+    """One character an id."""
+    return array("H", tokens).tobytes().decode("utf-16")
+
+
+def _text(content: str) -> str:
+    """What characters that stand for bytes say."""
+    return content.encode("latin-1").decode(errors="replace")
 
 
 class ScriptedPolicy:

@@ -19,7 +19,7 @@ import shutil
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,7 +28,7 @@ from spadework.config import RunConfig, dump_config, parse_config
 from spadework.errors import RunError
 from spadework.runs.files import torn, write_folder, write_whole
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
-from spadework.types import Design, Environment, Episode
+from spadework.types import Design, Environment, Episode, plain
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -287,7 +287,7 @@ class RunStore:
 
 
 def _flat(record: Design | Environment, drop: tuple[str, ...] = ()) -> dict[str, Any]:
-    row = {key: value for key, value in asdict(record).items() if key not in drop}
+    row = {one.name: plain(getattr(record, one.name)) for one in fields(record) if one.name not in drop}
     return {key: json.dumps(value) if isinstance(value, tuple | dict) else value for key, value in row.items()}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spadework import types
-from spadework.types import Episode, Fault, Segment, Turn
+from spadework.types import Episode, Fault, Segment, Turn, plain
 
 _SEGMENT = pa.struct(
     [
@@ -65,7 +64,7 @@ SEQUENCES = pa.schema(
 
 def write_rows(path: Path, rows: Sequence[Episode] | Sequence[types.Sequence], schema: pa.Schema) -> None:
     """Write records of one kind."""
-    table = pa.Table.from_pylist([dataclasses.asdict(row) for row in rows], schema=schema)
+    table = pa.Table.from_pylist([plain(row) for row in rows], schema=schema)
     pq.write_table(table, path, compression="zstd")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spadework.selfplay.records import Evidence, design_from_dict, evidence_from_dict
-from spadework.types import Design
+from spadework.types import Design, plain
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Ledger:
 
     def state_dict(self) -> dict[str, Any]:
         """What is held, as plain data."""
-        return {"held": [dataclasses.asdict(held) for held in self._held]}
+        return {"held": [plain(held) for held in self._held]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from ``state_dict``."""

@@ -1,0 +1,349 @@
+"""What a cycle's collection costs, against its bars: ``python benchmarks/rollout.py [--quick] [--json]``.
+
+The work is that of the paper's cycle: 24 programs are designed, validated and given hints, and each is played 16 times
+in both arms for up to 12 turns, every program in the sandbox, every start of a session included. A scripted policy
+answers after a set time. The critical path is the longest chain of replies: design, hint, turns of one episode. The CPU
+floor is the CPU that the run took over the cores: no order of the same work could take less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import platform
+import random
+import re
+import resource
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from sandbox import MOVES, TYPICAL, Figure, least, measured, most, told
+
+from spadework import build
+from spadework.config import RunConfig, load_config
+from spadework.envs.forkserver.client import ForkServer
+from spadework.envs.sandbox import Limits, Step
+from spadework.policies.base import Completion, SamplingParams
+from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
+from spadework.rollout import Play
+from spadework.runs.store import RunStore
+from spadework.selfplay.examples import environment_id
+from spadework.selfplay.keys import HINT, PLAY
+from spadework.selfplay.loop import SelfPlay
+from spadework.selfplay.play import plan_plays, play_all
+from spadework.types import Environment, Key, derive_seed
+
+ENVIRONMENTS, EPISODES, TURNS = 24, 16, 12
+PROGRAM = '''
+import random
+
+
+class Between{most}Env:
+    """Find a hidden number; what is left of the range is told after each guess."""
+
+    max_turns = 12
+
+    def reset(self, seed=None):
+        self.hidden = random.Random(seed).randint(1, {most})
+        self.low, self.high, self.turn = 1, {most}, 0
+        return self.tell(), {{}}
+
+    def tell(self):
+        marks = "".join("=" if self.low <= k * {most} // 40 <= self.high else "." for k in range(40))
+        return f"The number lies between {{self.low}} and {{self.high}}.\\n[{{marks}}]\\nGuess it."
+
+    def step(self, action):
+        self.turn += 1
+        text = action.removeprefix("\\\\boxed{{").removesuffix("}}").strip()
+        guess = int(text) if text.isdigit() else 0
+        if guess == self.hidden:
+            return "Found.", 1.0, True, False, {{}}
+        if self.low <= guess < self.hidden:
+            self.low = guess + 1
+        elif self.hidden < guess <= self.high:
+            self.high = guess - 1
+        done = self.turn >= 12
+        return self.tell(), 0.5 * (1 - (self.high - self.low) / {most}) if done else 0.0, done, False, {{}}
+
+    def solution(self):
+        return str(self.hidden)
+'''
+RANGE = re.compile(r"between (\d+) and (\d+)")
+
+
+BOXED_MAZE = TYPICAL.replace("action.strip()", "action[7:-1]")
+"""The sandbox benchmark's typical program, told its moves in boxes."""
+
+
+def script(messages: Any, rng: random.Random, version: int) -> str:
+    """Designs, hints, and guesses somewhere in what is left of the range."""
+    last = messages[-1]["content"]
+    if "Write one new environment" in last:
+        return f"```python\n{PROGRAM.format(most=rng.randint(5_000, 500_000))}```"
+    if "source of a text game" in last:
+        return "Halve what is left of the range with every guess, and box the number alone."
+    found = RANGE.search(last)
+    if found is None:
+        return f"\\boxed{{{rng.choice(MOVES)}}}"
+    return f"\\boxed{{{rng.randint(int(found[1]), int(found[2]))}}}"
+
+
+class Endpoint(ScriptedPolicy):
+    """The scripted policy, each reply after a time of its own; ``spent`` holds them by request."""
+
+    def __init__(self, latency: Callable[[random.Random], float]) -> None:
+        super().__init__(script)
+        self.latency = latency
+        self.spent: dict[Key, float] = {}
+
+    async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
+        seconds = self.latency(random.Random(derive_seed(7, *key)))
+        self.spent[key] = seconds
+        if seconds:
+            await asyncio.sleep(seconds)
+        return await super().sample(tokens, params, key)
+
+    def longest_chain(self) -> float:
+        """Seconds of replies that had to follow one another: attempts and hint of a slot, turns of an episode."""
+        slots: dict[int, float] = defaultdict(float)
+        programs: dict[int, float] = defaultdict(float)
+        episodes: dict[Key, float] = defaultdict(float)
+        for key, seconds in self.spent.items():
+            if key[1] == PLAY:
+                episodes[key[:-1]] += seconds
+                continue
+            slots[key[2]] += seconds
+            programs[key[2]] += seconds if key[1] != HINT else 0.0
+        return max(t + (slots if key[3] else programs)[key[2]] for key, t in episodes.items())
+
+
+class Nobody:
+    """Watches without a word."""
+
+    def stage(self, cycle: int, name: str, total: int) -> None: ...
+    def advance(self, tokens: int) -> None: ...
+    def note(self, text: str) -> None: ...
+    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None: ...
+
+
+class Unsafe:
+    """A sandbox that is none: programs run in this process."""
+
+    async def open(self, source: str, limits: Limits) -> InProcess:
+        return InProcess(source)
+
+    async def close(self) -> None: ...
+
+
+class InProcess:
+    """A session of ``Unsafe``."""
+
+    max_turns, tools = TURNS, ()
+
+    def __init__(self, source: str) -> None:
+        namespace: dict[str, Any] = {"__name__": "program"}
+        exec(compile(source, "program", "exec"), namespace)
+        self._env = next(value for name, value in namespace.items() if name.endswith("Env"))()
+
+    async def reset(self, seed: int) -> Step:
+        return Step(self._env.reset(seed=seed)[0])
+
+    async def step(self, action: str) -> Step:
+        observation, reward, terminated, truncated, _ = self._env.step(action)
+        return Step(observation, reward, terminated, truncated)
+
+    async def close(self) -> None: ...
+
+
+class Opened:
+    """A sandbox whose sessions were opened beforehand."""
+
+    def __init__(self, sessions: dict[str, list[Any]]) -> None:
+        self._sessions = sessions
+
+    async def open(self, source: str, limits: Limits) -> Any:
+        return self._sessions[source].pop()
+
+    async def close(self) -> None: ...
+
+
+def cycle_config(*overrides: str) -> RunConfig:
+    settings = [
+        f"designer.environments={ENVIRONMENTS}", f"play.episodes={EPISODES}", "play.concurrency=1024",
+        "designer.attempts=5", "validation.seeds=6", "run.cycles=1", f"play.max_turns={TURNS}",
+    ]  # fmt: skip
+    return load_config("scripted", [*settings, *overrides])
+
+
+async def one_cycle(latency: Callable[[random.Random], float]) -> tuple[Endpoint, Any]:
+    """One collection, from nothing to scored rows."""
+    config, policy = cycle_config(), Endpoint(latency)
+    async with ForkServer() as sandbox:
+        await (await sandbox.open(PROGRAM.format(most=7), build.build_limits(config))).close()
+        run = SelfPlay(config, build.build_stages(config, sandbox, build.build_corpus(config)), Nobody())
+        host = time.process_time()
+        with measured() as spent:
+            collected = await run.collect(policy, 0)
+        spent.floor = max(time.process_time() - host, spent.cpu / len(os.sched_getaffinity(0)))
+    episodes = collected.record.episodes
+    assert len(episodes) == 2 * ENVIRONMENTS * EPISODES, len(episodes)
+    assert all(episode.valid for episode in episodes)
+    return policy, spent
+
+
+async def fixed_latencies(quick: bool) -> list[Figure]:
+    """Makespans against the critical path, or the CPU floor where that is longer."""
+    figures = []
+    for seconds, bar in ((0.2, 1.5), (0.05, None)):
+        policy, spent = await one_cycle(lambda rng, seconds=seconds: seconds)
+        path = policy.longest_chain()
+        limit = max(bar * path if bar else 2.8, 1.3 * max(path, spent.floor))
+        name = f"{1000 * seconds:.0f} ms"
+        figures += [
+            told(f"{name}: critical path", path, "s"),
+            told(f"{name}: CPU floor", spent.floor, "s"),
+            most(f"{name}: makespan", spent.wall, "s", limit),
+            told(f"{name}: makespan over critical path", spent.wall / path, "x"),
+            told(f"{name}: CPU a model call", 1000 * spent.cpu / len(policy.spent), "ms"),
+        ]
+    return figures
+
+
+async def heavy_tail(quick: bool) -> list[Figure]:
+    """Lognormal latencies: a few slow replies hold nobody else up."""
+    policy, spent = await one_cycle(lambda rng: rng.lognormvariate(math.log(0.05), 1.0))
+    path = max(policy.longest_chain(), sum(policy.spent.values()) / 1024)
+    return [
+        told("lognormal: longest chain", path, "s"),
+        most("lognormal: makespan", spent.wall, "s", 1.3 * max(path, spent.floor)),
+        told("lognormal: makespan over longest chain", spent.wall / path, "x"),
+    ]
+
+
+async def no_latency(quick: bool) -> list[Figure]:
+    """Replies at once: what the machine makes of it, against programs in this very process."""
+    light = [PROGRAM.format(most=5_000 + 1_000 * number) for number in range(ENVIRONMENTS)]
+    typical = [BOXED_MAZE.replace("40)", f"{30 + number})") for number in range(ENVIRONMENTS)]
+    rates: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    async with ForkServer() as sandbox:
+        for _ in range(2 if quick else 5):
+            for name, sources in (("light", light), ("typical", typical)):
+                plays = planned(sources)
+                rates[f"{name}, unsafe"].append(await timed(plays, Unsafe()))
+                rates[name].append(await timed(plays, sandbox))
+                rates[f"{name}, open"].append(await timed(plays, await opened(sandbox, plays)))
+    best = {name: max(wall for wall, _ in pairs) for name, pairs in rates.items()}
+    cpu = {name: min(cpu for _, cpu in pairs) for name, pairs in rates.items()}
+    return [
+        least("light program: model calls a second, starts included", best["light"], "1/s", 3000),
+        told("light program: model calls a second, sessions open", best["light, open"], "1/s"),
+        told("light program: model calls a second, unsafe", best["light, unsafe"], "1/s"),
+        told("light program: CPU a turn, starts included", cpu["light"], "us"),
+        told("light program: CPU a turn, sessions open", cpu["light, open"], "us"),
+        told("light program: CPU a turn, unsafe", cpu["light, unsafe"], "us"),
+        told("typical program: model calls a second, starts included", best["typical"], "1/s"),
+        least("typical program: against unsafe in process", best["typical"] / best["typical, unsafe"], "x", 0.6),
+    ]
+
+
+def planned(sources: Sequence[str]) -> list[Play]:
+    """Both arms of every program."""
+    environments = [Environment(environment_id(s), s, "Halve it.", "s", "games", "d", 0, 0) for s in sources]
+    return plan_plays(environments, lambda one: True, 0, 0, (EPISODES, EPISODES))
+
+
+async def timed(plays: Sequence[Play], sandbox: Any) -> tuple[float, float]:
+    """Model calls a second, and CPU microseconds a call of everything."""
+    settings, policy = build.build_play(cycle_config()), Endpoint(lambda rng: 0.0)
+    with measured() as spent:
+        episodes = await play_all(policy, sandbox, plays, settings, concurrency=256)
+    assert all(episode.valid for episode in episodes)
+    return len(policy.spent) / spent.wall, 1e6 * spent.cpu / len(policy.spent)
+
+
+async def opened(sandbox: ForkServer, plays: Sequence[Play]) -> Opened:
+    """A session for each play."""
+    limits = build.build_limits(cycle_config())
+    sessions = await asyncio.gather(*(sandbox.open(play.environment.source, limits) for play in plays))
+    held = defaultdict(list)
+    for play, session in zip(plays, sessions, strict=True):
+        held[play.environment.source].append(session)
+    return Opened(held)
+
+
+async def many_episodes(quick: bool) -> list[Figure]:
+    """Collect, score, batch and store, cycle after cycle, programs in this process: time and memory stay flat."""
+    cycles, each = (8, 16) if quick else (66, 64)
+    names = [example.name for example in build.bundled_examples(cycle_config())][:ENVIRONMENTS]
+    anchors = json.dumps(names)
+    config = cycle_config(
+        f"run.cycles={cycles}", f"play.episodes={each}", "designer.environments=0", f"pool.anchors={anchors}"
+    )  # fmt: skip
+    policy, seconds, memory = Endpoint(lambda rng: 0.0), [], []
+
+    class Watch(Nobody):
+        def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None:
+            seconds.append(time.process_time())
+            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+            policy.spent.clear()
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore.create(Path(folder) / "run", config)
+        stages = build.build_stages(config, Unsafe(), None)
+        trainer = ScriptedTrainer(policy)
+        trainer.batches = Forgetful()
+        await SelfPlay(config, stages, Watch()).run(policy, trainer, store)
+        rows = len(store.sequence_files())
+        store.close()
+    assert rows == cycles
+    spans = [later - earlier for earlier, later in pairwise(seconds)]  # the first cycle plays the hinted arms too
+    third, count = len(spans) // 3, len(names) * each
+    return [
+        told("episodes collected, scored, batched and stored", count * (cycles + 1), ""),
+        told("host CPU an episode", 1000 * sum(spans[-third:]) / (third * count), "ms"),
+        most("time of an episode, last third over first", sum(spans[-third:]) / sum(spans[:third]), "x", 1.15),
+        told("memory after the first third", memory[third], "MiB"),
+        most("memory, end over first third", memory[-1] / memory[third], "x", 1.1),
+    ]
+
+
+class Forgetful(list[Any]):
+    """The trainer's batches, which nobody reads here."""
+
+    def append(self, batch: Any) -> None: ...
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repeats: under 50 seconds")
+    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
+    parser.add_argument("--only", help="run the parts whose name contains this")
+    options = parser.parse_args()
+    good = True
+    if not options.json:
+        versions = f"Linux {platform.release()}, Python {platform.python_version()}"
+        print(f"{platform.machine()}, {os.cpu_count()} cores, {versions}")
+    for part in (fixed_latencies, heavy_tail, no_latency, many_episodes):
+        if options.only and options.only not in part.__name__:
+            continue
+        for figure in asyncio.run(part(options.quick)):
+            good &= figure.ok is not False
+            if options.json:
+                print(json.dumps(asdict(figure)), flush=True)
+            else:
+                verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
+                print(f"{figure.name:<56} {figure.value:>10.2f} {figure.unit:<5} {figure.bar:<9} {verdict}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
