@@ -406,6 +406,8 @@ class RewardSection(Section):
     role_scaling: bool = True
     """Scale by min(50, agent rows / designer rows x k)."""
     max_role_scale: float = Field(50.0, gt=0)
+    role_weight: float = Field(1.0, gt=0)
+    """A further factor on what the designer is paid; 1 in the paper."""
     novelty: float = Field(0.0, ge=0)
     """Added to the raw reward for a unit of novelty: 1 minus the cosine with the nearest program written before."""
 

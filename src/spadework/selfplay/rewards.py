@@ -129,7 +129,9 @@ def centre(raws: Sequence[float], skills: Sequence[Hashable]) -> tuple[float, ..
 
 
 def role_scale(agent_rows: int, designer_rows: int, every: int, settings: RewardSection) -> float:
-    """min(50, N_agent / N_designer x k): weighs few designs against many episodes; 1 when turned off."""
+    """min(50, N_agent / N_designer x k), or 1 when turned off, times ``role_weight``: weighs few designs against many
+    episodes.
+    """
     if not settings.role_scaling or not agent_rows or not designer_rows:
-        return 1.0
-    return min(settings.max_role_scale, agent_rows / designer_rows * every)
+        return settings.role_weight
+    return settings.role_weight * min(settings.max_role_scale, agent_rows / designer_rows * every)

@@ -123,3 +123,4 @@ def test_role_scale():
     assert role_scale(960, 24, 4, settings) == 50.0
     assert role_scale(0, 24, 4, settings) == role_scale(96, 0, 4, settings) == 1.0
     assert role_scale(96, 24, 4, RewardSection(role_scaling=False)) == 1.0
+    assert role_scale(960, 24, 4, RewardSection(role_weight=3.0)) == 150.0
