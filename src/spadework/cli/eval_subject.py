@@ -182,6 +182,7 @@ def _open(
         trials=args.n,
         sandbox=sandbox,
         user=user,
+        user_name=args.user_model or args.model or "",
         seed=config.run.seed,
     )
     return [open_suite(name, options)]

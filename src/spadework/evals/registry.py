@@ -66,6 +66,8 @@ class SuiteOptions:
     """Runs programs of the model."""
     user: Policy | None = None
     """Plays the simulated user, or judges."""
+    user_name: str = ""
+    """The name of that model: a score holds for it."""
     seed: int = 0
 
 

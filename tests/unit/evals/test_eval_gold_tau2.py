@@ -55,6 +55,8 @@ def test_the_base_split_has_114_50_and_114_tasks_with_four_tries_each(suite) -> 
     assert {group: groups.count(group) for group in groups} == {"retail": 456, "airline": 200, "telecom": 456}
     assert len({item.id for item in suite.items()}) == 1_112 and len({item.unit for item in suite.items()}) == 278
     assert suite.setting.sampling["steps"] == 200 and suite.setting.aggregate == "groups"
+    named = opened(ScriptedPolicy(lambda *_: ""), user_name="someone")
+    assert "someone" in named.setting.notes[0] and named.setting != suite.setting
 
 
 @pytest.mark.parametrize("domain", tau2.DOMAINS)
@@ -125,4 +127,5 @@ def test_without_a_model_for_the_user_nothing_starts() -> None:
 
 
 def test_the_stand_in_for_their_client_leaves_no_trace(suite) -> None:
-    assert "litellm" not in sys.modules or sys.modules["litellm"].__file__
+    for name in ("litellm", "pandas"):
+        assert name not in sys.modules or sys.modules[name].__file__

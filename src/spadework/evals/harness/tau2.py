@@ -1,7 +1,7 @@
 """tau2-bench's own orchestrator, environments, users and evaluator, with policies where it has its client.
 
 Its one way to a model is the function ``generate`` over a large client library; agent and user here are its classes
-with that one call replaced, so the client library need not be installed: ``stand_in`` lets the import pass without it.
+with that one call replaced, so that library need not be installed: ``stand_in`` lets the import pass without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from spadework.errors import GraderError
 from spadework.evals.voice import Said, Voice
 from spadework.policies.base import Message
 
-_CLIENT = ("litellm", "litellm.caching", "litellm.caching.caching", "litellm.main")
+_UNUSED = ("litellm", "litellm.caching", "litellm.caching.caching", "litellm.main", "pandas")
+"""What it imports and a play never uses: its client of models, and tables for its own reports."""
 
 
 class _Unused(ModuleType):
@@ -35,8 +36,8 @@ class _Unused(ModuleType):
 
 @contextmanager
 def stand_in() -> Iterator[None]:
-    """While inside, an import of the client library succeeds where it is missing; afterwards no trace is left."""
-    missing = () if importlib.util.find_spec("litellm") else _CLIENT
+    """While inside, imports of what is never used succeed where it is missing; afterwards no trace is left."""
+    missing = [name for name in _UNUSED if importlib.util.find_spec(name.split(".")[0]) is None]
     for name in missing:
         sys.modules[name] = _Unused(name)
         sys.modules[name].__path__ = []

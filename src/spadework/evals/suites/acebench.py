@@ -84,7 +84,10 @@ class AceBench:
             versions("evalscope"),
             aggregate="groups",
             data=f"{options.data.name} sha256 {told}",
-            notes=("the simulated user's own lines are marked as the assistant's, not as the system's",),
+            notes=(
+                f"the user is played by {options.user_name or 'a model without a name'}",
+                "the simulated user's own lines are marked as the assistant's, not as the system's",
+            ),
         )
 
     def items(self) -> Sequence[Item]:

