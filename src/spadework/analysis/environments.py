@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from spadework.analysis.designs import ACCEPTED
 from spadework.runs.store import RunStore
 
 Row = dict[str, Any]
@@ -54,16 +55,30 @@ def _row(environment: Row, arms: Mapping[str, Row], regret: Mapping[str, Any]) -
 
 
 def design_rows(store: RunStore) -> list[Row]:
-    """One row an attempt at a design, without its texts; ``findings`` and ``fault`` are decoded."""
-    return [
-        {
-            **row,
-            "repaired": bool(row["repaired"]),
-            "findings": json.loads(row["findings"]),
-            "fault": json.loads(row["fault"]) if row["fault"] else None,
-        }
-        for row in store.query(_DESIGNS)
-    ]
+    """One row an attempt at a design, without its texts; ``findings`` and ``fault`` are decoded.
+
+    ``reason`` is its outcome as ``analysis.designs.outcome`` has it, ``why`` the whole of what was found first.
+    """
+    return [_design(row) for row in store.query(_DESIGNS)]
+
+
+def _design(row: Row) -> Row:
+    findings, fault = json.loads(row["findings"]), json.loads(row["fault"]) if row["fault"] else None
+    if fault is not None:
+        reason, why = f"{fault['kind']} fault {fault['code']}", f"{fault['code']}: {fault['message']}"
+    elif row["environment"] is not None:
+        reason, why = ACCEPTED, ""
+    else:
+        why = str(findings[0])
+        reason = why.partition(" ")[0].rstrip(":")
+    return {
+        **row,
+        "repaired": bool(row["repaired"]),
+        "findings": findings,
+        "fault": fault,
+        "reason": reason,
+        "why": why,
+    }
 
 
 def relatives(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[list[str]], list[list[str]]]:

@@ -20,6 +20,7 @@ COMMANDS = {
     "rank": "rank environments or prompts by what a hint adds for a model; trains nothing",
     "study": "compare arms over seeds on measures chosen beforehand, and report what held",
     "view": "open a local page over runs, live while they train",
+    "report": "write a run's page into one HTML file",
     "eval": "score a checkpoint, a model or an endpoint on benchmark suites and held-out environments",
     "runs": "list run directories, or show what is in one",
     "replay": "re-execute episodes of a run and compare them byte for byte",

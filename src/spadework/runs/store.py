@@ -230,8 +230,17 @@ class RunStore:
         return self.query(f"SELECT * FROM {table} ORDER BY cycle, rowid")
 
     def query(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
-        """Rows of a SELECT over the tables of ``SCHEMA``, for readers that want few columns of many rows."""
-        cursor = self._db.execute(sql, parameters)
+        """Rows of a SELECT over the tables of ``SCHEMA``, for readers that want few columns of many rows.
+
+        A table that the run does not have, because an older version wrote it, holds none. Raises ``RunError`` for a
+        column that it does not have.
+        """
+        try:
+            cursor = self._db.execute(sql, parameters)
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return []
+            raise RunError(f"{self.path} was written by another version: {error}") from error
         names = [column[0] for column in cursor.description]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 

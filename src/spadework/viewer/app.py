@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import math
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from spadework.errors import SpadeworkError
 from spadework.viewer.pages import Pages
 from spadework.viewer.paging import Ask, number
 from spadework.viewer.trials import Tools, Trials
@@ -32,7 +34,7 @@ from spadework.viewer.trials import Tools, Trials
 STATIC = Path(__file__).with_name("static")
 IMPORTS = '{"imports": {"ui/": "./static/ui/"}}'
 """Where the page's modules find each other; the report puts them into the file instead."""
-HOSTS = frozenset({"127.0.0.1", "localhost", "[::1]"})
+HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
 
 
 def index_page() -> str:
@@ -73,7 +75,7 @@ class Guard:
             await send(message)
 
         first, _, _ = scope["path"].lstrip("/").partition("/")
-        if Headers(scope=scope).get("host", "").rpartition(":")[0] not in HOSTS:
+        if HOST.fullmatch(Headers(scope=scope).get("host", "")) is None:
             await PlainTextResponse("this page answers on loopback only", 421)(scope, receive, guarded)
         elif not hmac.compare_digest(first.encode(), self._secret):
             await PlainTextResponse("not found", 404)(scope, receive, guarded)
@@ -98,11 +100,11 @@ def build_app(pages: Pages, tools: Tools, secret: str) -> ASGIApp:
 
 
 def as_json(data: Any) -> str:
-    """JSON text; a NaN anywhere becomes null."""
+    """JSON text of ASCII alone, which holds lone surrogates too; a NaN anywhere becomes null."""
     try:
-        return json.dumps(data, ensure_ascii=False, allow_nan=False)
+        return json.dumps(data, allow_nan=False)
     except ValueError:
-        return json.dumps(_without_nan(data), ensure_ascii=False, allow_nan=False)
+        return json.dumps(_without_nan(data), allow_nan=False)
 
 
 def _without_nan(value: Any) -> Any:
@@ -116,8 +118,7 @@ def _without_nan(value: Any) -> Any:
 def _answer(data: Any) -> Response:
     if data is None:
         return PlainTextResponse("not found", 404)
-    # a lone surrogate, which a model can write, has no UTF-8: the page shows a question mark for it
-    return Response(as_json(data).encode(errors="replace"), media_type="application/json")
+    return Response(as_json(data), media_type="application/json")
 
 
 def _readers(pages: Pages) -> list[Route]:
@@ -125,7 +126,10 @@ def _readers(pages: Pages) -> list[Route]:
 
     def reader(path: str, read: Callable[[Request], Any]) -> Route:
         async def endpoint(request: Request) -> Response:
-            return _answer(await asyncio.to_thread(read, request))
+            try:
+                return _answer(await asyncio.to_thread(read, request))
+            except SpadeworkError as error:
+                return PlainTextResponse(str(error), 500)
 
         return Route(path, endpoint)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from spadework.analysis.designs import ACCEPTED
 from spadework.analysis.environments import finite, relatives
 from spadework.analysis.settings import differing
 from spadework.config import RunConfig
@@ -118,26 +118,28 @@ class Pages:
     def rejections(self, run: int) -> Answer:
         """Attempts by what became of them, the most frequent first, each with a few examples."""
         designs = self.runs[run].designs()
-        counts = Counter(_reason(design) for design in designs)
-        reasons = []
-        for reason, count in counts.most_common():
-            same = [design for design in designs if _reason(design) == reason]
-            code = CODES.get(reason)
-            reasons.append({
+        by_reason: dict[str, list[Answer]] = {}
+        for design in designs:
+            by_reason.setdefault(design["reason"], []).append(design)
+        reasons = [
+            {
                 "reason": reason,
-                "title": code.title if code else "",
-                "count": count,
-                "share": count / len(designs),
-                "examples": [] if reason == "accepted" else [
-                    {"id": d["id"], "cycle": d["cycle"], "skill": d["skill"], "why": _why(d)} for d in same[-EXAMPLES:]
+                "title": CODES[reason].title if reason in CODES else "",
+                "count": len(same),
+                "share": len(same) / len(designs),
+                "examples": [
+                    {key: one[key] for key in ("id", "cycle", "skill", "why")}
+                    for one in same[-EXAMPLES:]
+                    if reason != ACCEPTED
                 ],
-            })  # fmt: skip
+            }
+            for reason, same in sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
+        ]
         return {"reasons": reasons, "attempts": len(designs)}
 
     def designs(self, run: int, ask: Ask) -> Answer:
         """A page of attempts."""
-        rows = [{**design, "reason": _reason(design), "why": _why(design)} for design in self.runs[run].designs()]
-        return page(rows, ask, ("id", "skill", "document", "why"))
+        return page(self.runs[run].designs(), ask, ("id", "skill", "document", "why"))
 
     def design(self, run: int, name: str) -> Answer | None:
         """A designer's attempt: prompt, reply, what was found, what it was paid."""
@@ -151,7 +153,6 @@ class Pages:
         trained = self._tables[run].trained(score["cycle"], name) if score else []
         return {
             **row,
-            "reason": _reason(row),
             "prompt": found[0]["prompt"],
             "reply": found[0]["reply"],
             "source": pieces(found[0]["source"]),
@@ -219,22 +220,7 @@ def _known(rows: Mapping[str, Answer], name: str) -> Answer:
 def _rejected(design: Answer) -> Answer:
     measured = dict.fromkeys(("unhinted", "hinted", "regret", "regret_low", "regret_high", "last_cycle"))
     keys = ("id", "cycle", "skill", "document")
-    return {**{key: design[key] for key in keys}, **measured, "episodes": 0, "state": "rejected", "why": _why(design)}
-
-
-def _reason(design: Answer) -> str:
-    """As ``analysis.designs.outcome`` has it, of a row."""
-    if design["fault"]:
-        return f"{design['fault']['kind']} fault {design['fault']['code']}"
-    if design["environment"] is not None or not design["findings"]:
-        return "accepted"
-    return str(design["findings"][0]).partition(" ")[0].rstrip(":")
-
-
-def _why(design: Answer) -> str:
-    if design["fault"]:
-        return f"{design['fault']['code']}: {design['fault']['message']}"
-    return str(design["findings"][0]) if design["findings"] else ""
+    return {**{key: design[key] for key in keys}, **measured, "episodes": 0, "state": "rejected", "why": design["why"]}
 
 
 def _setting(value: Any) -> str:

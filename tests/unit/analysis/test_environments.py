@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.viewers import train
 
+from spadework.analysis.designs import outcomes
 from spadework.analysis.environments import design_rows, environment_rows, relatives
 from spadework.analysis.settings import differing
 from spadework.config import RunConfig, override_config
@@ -30,6 +31,8 @@ def test_rows_hold_what_the_tables_hold(run: Path) -> None:
     designs = design_rows(store)
     assert [row["id"] for row in designs] == [design.id for design in read_designs(store)]
     assert any(row["findings"] for row in designs) and all(row["findings"] or row["environment"] for row in designs)
+    counts = outcomes(read_designs(store))
+    assert {reason: sum(row["reason"] == reason for row in designs) for reason in counts} == counts
     store.close()
 
 

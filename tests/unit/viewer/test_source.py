@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spadework.viewer.source import LONGEST, pieces
 
 
+@settings(deadline=None)  # the first text waits for the lexer to be built
 @given(st.text())
 def test_the_pieces_are_the_source(text: str) -> None:
     assert "".join(piece for _, piece in pieces(text)) == text

@@ -20,7 +20,8 @@ export async function post(path, body) {
 }
 
 function fromReport(path, query) {
-  const whole = held.answers[query.id ? `${path}/${query.id}` : path];
+  const part = query.id ?? (path === "environments" && query.state === "rejected" ? "rejected" : "");
+  const whole = held.answers[part ? `${path}/${part}` : path];
   if (whole === undefined) throw new Error("This report does not hold that; open the run with `spadework view`.");
   return "rows" in whole && "total" in whole ? cut(whole, query) : whole;
 }

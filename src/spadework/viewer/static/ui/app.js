@@ -18,7 +18,7 @@ const PARENTS = { environment: "environments", episode: "episodes", design: "rej
 const POLL = 2000;
 
 const main = document.getElementById("main"), live = document.getElementById("live"), runs = document.getElementById("run");
-let shown = null, names = [], seen = "";
+let shown = null, names = [], seen = "", visits = 0;
 
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
@@ -40,14 +40,15 @@ async function show({ focus = true } = {}) {
   shown?.close?.();
   shown = null;
   const keep = (next) => history.replaceState(null, "", link(path, Object.fromEntries(Object.entries({ run: params.run, ...next }).filter(([, value]) => value !== "" && value !== 0))));
-  const started = location.hash;
+  const mine = ++visits;
   try {
     const made = await PAGES[path]({ params, run: Number(params.run), runName: names[Number(params.run)], keep, link });
-    if (started !== location.hash) return;
+    if (mine !== visits) return;
     main.replaceChildren(...made.nodes);
     shown = made;
     document.title = `${main.querySelector("h1")?.textContent ?? TABS[tab]} · spadework`;
   } catch (error) {
+    if (mine !== visits) return;
     main.replaceChildren(h("h1", {}, TABS[tab]), h("p", { class: "bad", role: "alert" }, flat(error.message)));
   }
   if (focus) { main.focus({ preventScroll: true }); scrollTo(0, 0); }

@@ -59,6 +59,13 @@ export function sourceBlock(pieces, label) {
     pieces.map(([kind, piece]) => (kind ? h("span", { class: kind }, visible(piece)) : visible(piece))));
 }
 
+// A control under its label.
+let fields = 0;
+export function field(label, control) {
+  control.id ||= `field-${++fields}`;
+  return h("div", { class: "field" }, h("label", { for: control.id }, label), control);
+}
+
 export function facts(pairs) {
   return h("dl", { class: "facts" }, pairs.filter(Boolean).map(([name, ...value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }

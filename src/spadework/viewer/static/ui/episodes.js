@@ -1,7 +1,7 @@
 // Episodes, paged: filter and sort, then open one beside its other arm.
 
 import { get } from "ui/api.js";
-import { h, number, visible } from "ui/dom.js";
+import { field, h, number, visible } from "ui/dom.js";
 import { dataTable, picker, searchBox } from "ui/table.js";
 
 const ARMS = [["", "all"], ["unhinted", "unhinted"], ["hinted", "hinted"], ["placebo", "placebo"], ["answer_only", "answer only"]];
@@ -27,7 +27,7 @@ export async function episodes({ params, run, runName, keep, link }) {
   const cycleBox = h("input", { type: "number", min: 1, value: cycle === "" ? null : Number(cycle) + 1, placeholder: "all", onchange: () => table.change({ cycle: cycleBox.value ? Number(cycleBox.value) - 1 : "", offset: 0 }) });
   const pick = (label, key, value, options) => picker(label, value, options, (chosen) => table.change({ [key]: chosen, offset: 0 }));
   const only = environment ? h("p", {}, "Only of environment ", h("a", { href: link("environment", { run, id: environment }) }, visible(environment)), ". ", h("a", { href: link("episodes", { run }) }, "Show all")) : null;
-  const bar = h("div", { class: "bar" }, searchBox("Search in names", search, (text) => table.change({ search: text, offset: 0 })), h("label", {}, "Cycle", cycleBox),
+  const bar = h("div", { class: "bar" }, searchBox("Search in names", search, (text) => table.change({ search: text, offset: 0 })), field("Cycle", cycleBox),
     pick("Arm", "arm", arm, ARMS), pick("Result", "result", result, [["", "all"], ["win", "win"], ["loss", "no win"]]), pick("Ending", "ending", ending, ENDINGS), pick("Fault", "fault", fault, FAULTS));
   return { nodes: [h("h1", {}, "Episodes"), only, bar, table.element].filter(Boolean), refresh: () => table.refresh() };
 }

@@ -92,7 +92,7 @@ function last(run, metric) { return run.metrics[metric]?.at(-1)?.[1]; }
 function runCard(run) {
   const going = run.cycles < run.of;
   return h("section", { class: "card run-card", "aria-label": flat(run.name) },
-    h("h3", {}, visible(run.name), " ", h("span", { class: going ? "badge warn" : "badge good" }, going ? `cycle ${run.cycles} of ${run.of}` : `${run.cycles} cycles, done`)),
+    h("h2", {}, visible(run.name), " ", h("span", { class: going ? "badge warn" : "badge good" }, going ? `cycle ${run.cycles} of ${run.of}` : `${run.cycles} cycles, done`)),
     h("p", { class: "soft small" }, visible(`${run.model}, ${run.domain}, ${run.path}`), going ? `; last written ${since(run.age)} ago` : ""),
     facts([["win rate", number(last(run, "agent/unhinted_win_rate"))], ["hinted", number(last(run, "agent/hinted_win_rate"))],
       ["regret", number(last(run, "designer/regret"))], ["learnable", percent(last(run, "pool/learnable_share"))],

@@ -1,7 +1,7 @@
 // A game by hand: the program runs in the sandbox, one turn a request.
 
 import { post } from "ui/api.js";
-import { faultBox, flat, h, textBlock, visible } from "ui/dom.js";
+import { faultBox, field, flat, h, textBlock, visible } from "ui/dom.js";
 
 export function playBox({ run, id, hint }) {
   let game = null;
@@ -52,6 +52,6 @@ export function playBox({ run, id, hint }) {
     game = null;
   }
 
-  const element = h("div", { class: "card" }, h("div", { class: "bar" }, h("label", {}, "Seed", seed), h("label", { class: "across" }, hinted, "with the hint"), start), log, form);
+  const element = h("div", { class: "card" }, h("div", { class: "bar" }, field("Seed", seed), h("label", { class: "across" }, hinted, "with the hint"), start), log, form);
   return { element, close };
 }

@@ -1,6 +1,6 @@
 // A table of rows that someone else sorts, filters and cuts into pages: plain markup that keyboards and readers know.
 
-import { h, visible } from "ui/dom.js";
+import { field, h, visible } from "ui/dom.js";
 
 const PAGE = 50;
 
@@ -80,11 +80,11 @@ export function plainTable(labels, rows, caption) {
 export function picker(label, value, options, onchange) {
   const select = h("select", { onchange: () => onchange(select.value) },
     options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
-  return h("label", {}, label, select);
+  return field(label, select);
 }
 
 export function searchBox(label, value, onsearch) {
   let timer;
   const input = h("input", { type: "search", value, placeholder: "any text", oninput: () => { clearTimeout(timer); timer = setTimeout(() => onsearch(input.value), 250); } });
-  return h("label", {}, label, input);
+  return field(label, input);
 }

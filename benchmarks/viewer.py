@@ -1,0 +1,238 @@
+"""What the viewer takes on a run of a million episodes: ``python benchmarks/viewer.py [--quick] [--json] [--run DIR]``.
+
+The run is made up but written through the store and its Parquet schemas: 400 cycles of 2,500 episodes in 100
+environments, 10,000 environments and 20,000 designs in all. ``--quick`` has a tenth of the cycles. Every page is asked
+for over HTTP, first of a server that has just started, then again; where chromium and playwright are, it is painted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spadework.config import RunConfig
+from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
+from spadework.runs.tables import EPISODES
+from spadework.types import Arm, Design, Environment, Episode, Segment, Turn
+
+ENVIRONMENTS, PLAYS, EVERY = 100, 25, 4
+SKILLS = ("Mathematical Reasoning", "Logical Deduction", "Spatial Reasoning", "Pattern Recognition", "Optimization")
+PROGRAM = "import random\n\n\nclass Game{number}Env:\n" + "".join(
+    f"    def part_{part}(self, a, b):\n        return (a * {part} + b) % {{number}}\n\n" for part in range(60)
+)
+PAGES = {
+    "overview": "overview",
+    "environments": "environments",
+    "environments, sorted by regret": "environments?sort=regret&desc=1",
+    "environments, rejected": "environments?state=rejected",
+    "points of the scatter": "points",
+    "one environment": "environment?id={environment}",
+    "episodes": "episodes",
+    "episodes, page 10,000": "episodes?offset=499950",
+    "episodes, sorted by return": "episodes?sort=return&desc=1",
+    "episodes of one environment": "episodes?environment={environment}",
+    "one episode": "episode?id={episode}",
+    "rejections": "rejections",
+    "designs": "designs",
+    "one design": "design?id=0-0-0",
+    "evaluation": "evaluation",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the report."""
+
+    name: str
+    value: float
+    unit: str
+    bar: str
+    ok: bool | None
+    """None where there is no bar."""
+
+
+def within(name: str, seconds: float, bar: float) -> Figure:
+    return Figure(name, round(seconds, 3), "s", f"<= {bar:g}", seconds <= bar)
+
+
+def told(name: str, value: float, unit: str) -> Figure:
+    return Figure(name, round(value, 3), unit, "", None)
+
+
+def make_run(path: Path, cycles: int) -> None:
+    """A finished run of ``cycles`` cycles."""
+    config = RunConfig.model_validate({"model": {"name": "scripted"}, "run": {"cycles": cycles}})
+    store, rng = RunStore.create(path, config), np.random.default_rng(0)
+    episodes = base_episodes()
+    for cycle in range(cycles):
+        first = cycle - cycle % EVERY
+        names = [f"{first:05d}{slot:03d}" for slot in range(ENVIRONMENTS)]
+        rates = rng.random(ENVIRONMENTS)
+        plays = [PlayRow(name, "unhinted", PLAYS, 0, rate, rate) for name, rate in zip(names, rates, strict=True)]
+        record = CycleRecord(cycle, plays=plays, metrics=metrics(rng))
+        if cycle == first:
+            environments, designs = designed(cycle, names)
+            regrets = [RegretRow(name, 0.3 * rate, 0.3 * rate - 0.2, 0.3 * rate + 0.2, 0.4, 16)
+                       for name, rate in zip(names, rates, strict=True)]  # fmt: skip
+            hinted = [PlayRow(name, "hinted", PLAYS, 0, 0.8, 0.8) for name in names]
+            record = dataclasses.replace(
+                record, environments=environments, designs=designs, regrets=regrets, plays=[*plays, *hinted]
+            )
+        store.commit(record, checkpoint=None)
+        write_episodes(path / "episodes" / f"{cycle:05d}.parquet", episodes, cycle, names, rng)
+    store.close()
+
+
+METRICS = """agent/unhinted_win_rate agent/hinted_win_rate designer/regret designer/regret_low designer/regret_high
+    pool/learnable_share tokens/sampled time/collect_s train/loss train/clip_share""".split()
+
+
+def metrics(rng: np.random.Generator) -> dict[str, float]:
+    return {name: float(rng.random()) for name in (*METRICS, *(f"other/{number}" for number in range(30)))}
+
+
+def designed(cycle: int, names: list[str]) -> tuple[list[Environment], list[Design]]:
+    """An environment a slot, each at the second attempt."""
+    environments, designs = [], []
+    for slot, name in enumerate(names):
+        skill = SKILLS[slot % len(SKILLS)]
+        source = PROGRAM.format(number=cycle * ENVIRONMENTS + slot + 2)
+        document, prompt = f"document/{cycle}-{slot}", "Write one new environment. " * 200
+        for attempt, environment in enumerate((None, name)):
+            design = f"{cycle}-{slot}-{attempt}"
+            findings = () if environment else (f"ENV{(1, 101, 204, 402)[slot % 4]:03d} it does not hold",)
+            texts = (document, (), prompt, source, source, (), findings)
+            designs.append(Design(design, cycle, slot, attempt, skill, *texts, environment_id=environment, ran=True))
+        environments.append(
+            Environment(name, source, "Add them up.", skill, "games", document, cycle, cycle, (), f"{cycle}-{slot}-1")
+        )
+    return environments, designs
+
+
+def base_episodes() -> pa.Table:
+    """A cycle's episodes, alike in all cycles but for what ``write_episodes`` replaces."""
+    said = [f"\\boxed{{{turn}}}" for turn in range(4)]
+    turns = tuple(Turn(f"Round {turn}. What is {turn} + {turn}?", text, text, 0.0) for turn, text in enumerate(said))
+    segment = Segment(tuple(range(120)), (False,) * 60 + (True,) * 60, (0.0,) * 60 + (-0.5,) * 60, 0)
+    arms: tuple[Arm, Arm] = ("unhinted", "hinted")
+    rows = [
+        Episode("", 0, "", arms[play % 2], play // 2, play // 2, turns, (segment,), "terminated", 0.0, "Done.")
+        for _ in range(ENVIRONMENTS)
+        for play in range(PLAYS)
+    ]
+    return pa.Table.from_pylist([asdict(row) for row in rows], schema=EPISODES)
+
+
+def write_episodes(path: Path, table: pa.Table, cycle: int, names: list[str], rng: np.random.Generator) -> None:
+    owned = [(name, play) for name in names for play in range(PLAYS)]
+    columns = {
+        "id": [f"{cycle}-{name}-{'uh'[play % 2]}{play // 2}" for name, play in owned],
+        "cycle": [cycle] * len(owned),
+        "environment_id": [name for name, _ in owned],
+        "return_": rng.integers(0, 2, len(owned)).astype(float),
+    }
+    for name, values in columns.items():
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, table.schema.field(place), pa.array(values, table.schema.field(place).type))
+    pq.write_table(table, path, compression="zstd")
+
+
+@contextmanager
+def served(run: Path) -> Iterator[str]:
+    """The address of a viewer that has just started."""
+    command = [sys.executable, "-m", "spadework", "view", "--no-browser", str(run)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+
+
+def asked(address: str) -> float:
+    """Seconds until the whole answer is here."""
+    began = time.perf_counter()
+    with urllib.request.urlopen(address, timeout=300) as answer:
+        answer.read()
+    return time.perf_counter() - began
+
+
+def answers(run: Path, cycles: int) -> Iterator[Figure]:
+    """Every page's data, from a fresh server and again."""
+    last = cycles - 1 - (cycles - 1) % EVERY
+    names = {"environment": f"{last:05d}007", "episode": f"{last}-{last:05d}007-u3"}
+    with served(run) as address:
+        asked(f"{address}static/app.css")
+        for page, path in PAGES.items():
+            where = f"{address}api/{path.format(**names)}"
+            first = asked(where)
+            yield within(f"{page}: first", first, 1.0)
+            yield within(f"{page}: again", min(asked(where) for _ in range(3)), 0.5)
+        yield told("map of environments: first", asked(f"{address}api/likeness"), "s")
+
+
+def paints(run: Path) -> Iterator[Figure]:
+    """Until chromium shows a page with its data: the first one of a fresh server, then others."""
+    chromium = shutil.which("chromium")
+    with contextlib.suppress(ImportError):
+        from playwright.sync_api import sync_playwright
+
+        if chromium is None:
+            return
+        with served(run) as address, sync_playwright() as play:
+            page = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"]).new_page()
+            page.goto("about:blank")
+            for name, ready in (("overview", "canvas"), ("environments", "tbody tr"), ("episodes", "tbody tr")):
+                began = time.perf_counter()
+                page.goto(f"{address}#/{name}")
+                page.wait_for_selector(f"main:has(h1:text-is('{name.title()}')) {ready} >> nth=0")
+                yield within(f"{name}: painted", time.perf_counter() - began, 1.0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a hundred thousand episodes: under 50 seconds")
+    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
+    parser.add_argument("--run", type=Path, help="keep the made-up run here, and use it when it is there")
+    options = parser.parse_args()
+    cycles, good = 40 if options.quick else 400, True
+    if not options.json:
+        print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+              f"{cycles * ENVIRONMENTS * PLAYS:,} episodes")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        run = options.run or Path(folder) / "run"
+        if not (run / "run.sqlite").exists():
+            make_run(run, cycles)
+        for figure in chain(answers(run, cycles), paints(run)):
+            good &= figure.ok is not False
+            if options.json:
+                print(json.dumps(asdict(figure)), flush=True)
+            else:
+                verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
+                print(f"{figure.name:<44} {figure.value:>8.3f} {figure.unit:<3} {figure.bar:<8} {verdict}", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
