@@ -235,7 +235,7 @@ async def no_latency(quick: bool) -> list[Figure]:
     typical = [BOXED_MAZE.replace("40)", f"{30 + number})") for number in range(ENVIRONMENTS)]
     rates: dict[str, list[tuple[float, float]]] = defaultdict(list)
     async with ForkServer() as sandbox:
-        for _ in range(2 if quick else 5):
+        for _ in range(1 if quick else 5):
             for name, sources in (("light", light), ("typical", typical)):
                 plays = planned(sources)
                 rates[f"{name}, unsafe"].append(await timed(plays, Unsafe()))

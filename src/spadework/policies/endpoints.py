@@ -34,6 +34,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds: a retry waits a random share of the first, doubled for each further one up to the longest."""
 COOL_OFF = 5.0
 """Seconds for which an endpoint that refused a connection comes after the others."""
+SESSION = "X-Session-Id"
+"""Header that names the conversation: a router in front of several servers can keep it with one of them."""
 _OVERLOADED = (429, 503, 529)
 _RETRIED = (408, 409, 425, *_OVERLOADED)
 _TOO_LONG = ("context length", "maximum context", "context_length", "too long", "context size")
@@ -45,6 +47,13 @@ class _Failure(Exception):
     def __init__(self, code: str, message: str, *, final: bool = False, pause: float = 0.0) -> None:
         super().__init__(message)
         self.code, self.message, self.final, self.pause = code, message, final, pause
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    path: str
+    content: bytes
+    route: str
 
 
 @dataclass(slots=True, eq=False)
@@ -83,13 +92,14 @@ class Endpoints:
             PolicyError: no usable answer within the retries and the deadline.
         """
         self._counts["requests"] += 1
+        call = _Call(path, json.dumps(body).encode(), route)
         failure: _Failure | None = None
         try:
             async with asyncio.timeout(self.settings.deadline_seconds) as deadline:
                 for attempt in range(self.settings.retries + 1):
                     order = self._order(route)
                     try:
-                        return await self._try(order[attempt % len(order)], path, body, read, deadline)
+                        return await self._try(order[attempt % len(order)], call, read, deadline)
                     except _Failure as error:
                         failure = error
                     if failure.final or attempt == self.settings.retries:
@@ -137,16 +147,14 @@ class Endpoints:
 
         return sorted(self._hosts, key=place)
 
-    async def _try(
-        self, host: _Host, path: str, body: Mapping[str, Any], read: Callable[[Any], T], deadline: asyncio.Timeout
-    ) -> T:
+    async def _try(self, host: _Host, call: _Call, read: Callable[[Any], T], deadline: asyncio.Timeout) -> T:
         loop = asyncio.get_running_loop()
         left = (deadline.when() or 0.0) - loop.time()
         deadline.reschedule(None)
         async with host.budget.slot() as slot:
             deadline.reschedule(loop.time() + left)
             try:
-                data = await self._post(host, path, body)
+                data = await self._post(host, call)
                 answer = read(data)
             except Unusable as error:
                 raise _Failure("UNUSABLE", f"the answer cannot be used: {error}") from None
@@ -156,10 +164,10 @@ class Endpoints:
             slot.answered = True
             return answer
 
-    async def _post(self, host: _Host, path: str, body: Mapping[str, Any]) -> Any:
+    async def _post(self, host: _Host, call: _Call) -> Any:
         try:
             async with asyncio.timeout(self.settings.timeout_seconds):
-                status, headers, raw = await self._exchange(host, path, body)
+                status, headers, raw = await self._exchange(host, call)
         except TimeoutError:
             raise _Failure("TIMEOUT", f"{host.url} took longer than {self.settings.timeout_seconds:g} s") from None
         except httpx.ConnectError as error:
@@ -174,15 +182,13 @@ class Endpoints:
         except ValueError:
             raise _Failure("NOT_JSON", f"{host.url} answered what is no JSON: {self._said(raw)!r}") from None
 
-    async def _exchange(self, host: _Host, path: str, body: Mapping[str, Any]) -> tuple[int, httpx.Headers, bytes]:
+    async def _exchange(self, host: _Host, call: _Call) -> tuple[int, httpx.Headers, bytes]:
         if self._client is None:
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.settings.concurrency)
             self._client = httpx.AsyncClient(timeout=None, limits=limits, headers=headers)
-        content = json.dumps(body).encode()
-        request = self._client.build_request(
-            "POST", f"{host.url}{path}", content=content, headers={"Content-Type": "application/json"}
-        )
+        told = {"Content-Type": "application/json", SESSION: call.route}
+        request = self._client.build_request("POST", f"{host.url}{call.path}", content=call.content, headers=told)
         response = await self._client.send(request, stream=True)
         try:
             parts, size = [], 0

@@ -89,7 +89,7 @@ async def test_a_refusal_is_not_repeated_and_never_shows_the_key(monkeypatch: py
     monkeypatch.setenv("A_KEY", "sk-secret")
     async with served(Manners(), key_env="A_KEY") as (policy, server):
 
-        async def refuse(writer: Any, body: Any) -> bool:
+        async def refuse(writer: Any, *request: Any) -> bool:
             return await server._send(writer, 401, '{"error": {"message": "wrong key sk-secret"}}')
 
         monkeypatch.setattr(server, "_answer", refuse)
@@ -122,10 +122,10 @@ async def test_it_waits_as_long_as_it_is_asked_and_no_longer_than_its_deadline()
 
 
 async def test_waiting_for_room_is_not_the_endpoints_time() -> None:
-    manners = Manners(latency=lambda rng: 0.05)
-    async with served(manners, concurrency=1, deadline_seconds=0.3) as (policy, server):
-        await asyncio.gather(*(policy.chat(USER).reply(PARAMS, (i,)) for i in range(12)))
-        assert (server.most, server.served) == (1, 12)
+    manners = Manners(latency=lambda rng: 0.2)
+    async with served(manners, concurrency=1, deadline_seconds=2.0) as (policy, server):
+        await asyncio.gather(*(policy.chat(USER).reply(PARAMS, (i,)) for i in range(13)))
+        assert (server.most, server.served) == (1, 13)
 
 
 async def test_the_budget_gives_way_to_a_server_that_pushes_back() -> None:
@@ -182,6 +182,7 @@ async def test_a_conversation_stays_where_it_began_and_moves_when_that_is_gone()
         for chat in chats:
             await chat.reply(PARAMS, (0,))
         shares = one.served, two.served
+        assert len({headers["x-session-id"] for headers in (*one.headers, *two.headers)}) == 60
         assert sum(shares) == 60 and 32 < one.served < 57
         for chat in chats:
             chat.observe({"role": "user", "content": "on"})
