@@ -21,7 +21,7 @@ NO_STORED_ANSWER = {"graph_color", "propositional_logic", "rubiks_cube", "rush_h
 STORED_ANSWER_LOSES = {"jugs"}
 """The package's own answer to this problem gets less than its full score."""
 ANYTHING_ELSE_WINS = {"game_of_life_halting"}
-"""The package takes whatever does not say so for the answer "False"."""
+"""The package takes every answer that is not empty."""
 
 
 @pytest.fixture
