@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import random
 import sys
@@ -340,10 +341,17 @@ def build_rules(config: RunConfig, episodes: int) -> Rules:
 
 def build_evaluator(config: RunConfig, sandbox: Sandbox, run: Path) -> Evaluator | None:
     """What ``run.evaluate_every`` scores; results go into the run. Raises ``ConfigError`` for what cannot be scored."""
-    wanted = config.eval
-    suites: list[Benchmark] = []
     if not config.run.evaluate_every:
         return None
+    _evaluation_suites(config, sandbox)  # what is missing is told before the run, not at the first evaluation
+    jobs = 0 if config.run.deterministic else config.play.concurrency
+    open_suites = functools.partial(_evaluation_suites, config, sandbox)
+    return RunEvaluator(open_suites, run, config.model.name, jobs, Choice(limit=config.eval.limit))
+
+
+def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
+    wanted = config.eval
+    suites: list[Benchmark] = []
     if wanted.pool is not None:
         environments, rules = by_skill(load_pool(Path(wanted.pool))), build_rules(config, wanted.episodes)
         suites += [HeldOut("heldout", environments, "unhinted", sandbox, rules)]
@@ -355,8 +363,7 @@ def build_evaluator(config: RunConfig, sandbox: Sandbox, run: Path) -> Evaluator
             sandbox=sandbox,
         )
         suites.append(open_suite(name, options))
-    jobs = 0 if config.run.deterministic else config.play.concurrency
-    return RunEvaluator(suites, run, config.model.name, jobs, Choice(limit=wanted.limit))
+    return [suite for suite in suites if suite.items()]
 
 
 def build_sinks(run: Path, first_cycle: int) -> list[Sink]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from spadework.evals.benchmark import Benchmark
@@ -22,15 +22,17 @@ class RunEvaluator:
     """Scores a run's weights after a cycle (``selfplay.loop.Evaluator``).
 
     Args:
-        suites: what is scored.
+        open_suites: gives what is scored, anew for each evaluation.
         run: the run directory.
         model: the name of the model that the run began with.
         jobs: items at a time; 0 for all at once.
         choice: which items.
     """
 
-    def __init__(self, suites: Sequence[Benchmark], run: Path, model: str, jobs: int, choice: Choice) -> None:
-        self._suites, self._run, self._model, self._jobs, self._choice = suites, run, model, jobs, choice
+    def __init__(
+        self, open_suites: Callable[[], Sequence[Benchmark]], run: Path, model: str, jobs: int, choice: Choice
+    ) -> None:
+        self._open, self._run, self._model, self._jobs, self._choice = open_suites, run, model, jobs, choice
 
     async def __call__(self, policy: Policy, cycle: int) -> dict[str, float]:
         """Metrics ``eval/SUITE``, ``eval/SUITE/GROUP`` and ``eval/average`` (the mean over columns)."""
@@ -38,6 +40,11 @@ class RunEvaluator:
         shutil.rmtree(folder, ignore_errors=True)  # of a cycle that was lost: its weights were others
         where = Where(folder, self._jobs, self._choice)
         subject = {"model": self._model, "run": self._run.name, "cycle": str(cycle)}
-        results: list[SuiteResult] = [await run_benchmark(suite, policy, subject, where) for suite in self._suites]
+        results: list[SuiteResult] = []
+        for suite in self._open():
+            try:
+                results.append(await run_benchmark(suite, policy, subject, where))
+            finally:
+                await suite.close()
         found = {f"eval/{name}": value for name, value in averages(results).items()}
         return {**found, "eval/average": mean(list(columns(results).values()))}
