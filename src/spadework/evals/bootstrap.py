@@ -47,6 +47,7 @@ def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence
 
     ``by_group``: the mean of the groups' means, problems drawn within each group. ``sd`` is that of the problems'
     means; ``n`` counts items. The ends are NaN below two problems. The draws are seeded: equal items, equal intervals.
+    Where all scores are 0, or all 1, a bootstrap sees no doubt: the open end is then the exact binomial one.
     """
     if not items:
         return Interval(math.nan)
@@ -55,13 +56,16 @@ def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence
     mean = float(np.mean([sums.sum() / counts.sum() for sums, counts in groups]))
     if len(units) < 2:
         return Interval(mean, n=len(items))
+    tail = (1 - confidence) / 2
+    if mean in (0.0, 1.0):
+        reach = 1 - tail ** (1 / len(units))
+        return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach), 0.0, len(items))
     rng = np.random.default_rng(0)
     drawn = []
     for sums, counts in groups:
         chosen = rng.integers(0, len(sums), (DRAWS, len(sums)))
         drawn.append((sums[chosen].sum(axis=1), counts[chosen].sum(axis=1)))
     means = np.mean([sums / counts for sums, counts in drawn], axis=0)
-    tail = (1 - confidence) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(mean, float(low), float(high), float(np.std(units, ddof=1)), len(items))
 

@@ -42,6 +42,14 @@ def test_eval_interval_over_groups_weighs_them_equally() -> None:
     assert math.isnan(mean_interval([]).mean)
 
 
+def test_eval_interval_of_nothing_but_failures_is_not_certain() -> None:
+    none = mean_interval(items({str(n): [0.0] * 4 for n in range(16)}))
+    assert (none.mean, none.low) == (0.0, 0.0)
+    assert none.high == pytest.approx(1 - 0.025 ** (1 / 16))  # 16 problems: 20.6 %
+    every = mean_interval(items({str(n): [1.0] for n in range(16)}))
+    assert (every.low, every.high) == (pytest.approx(1 - none.high), 1.0)
+
+
 @pytest.mark.parametrize(("wins", "losses", "p"), [(5, 0, 2 / 32), (8, 2, 2 * 56 / 1024), (3, 3, 1.0)])
 def test_eval_sign_flip_is_mcnemar_for_right_and_wrong(wins: int, losses: int, p: float) -> None:
     assert sign_flip([1.0] * wins + [-1.0] * losses + [0.0] * 7) == pytest.approx(p)
