@@ -57,7 +57,7 @@ def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence
     if len(units) < 2:
         return Interval(mean, n=len(items))
     tail = (1 - confidence) / 2
-    if mean in (0.0, 1.0):
+    if mean in (0.0, 1.0) and np.all(units == mean):
         reach = 1 - tail ** (1 / len(units))
         return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach), 0.0, len(items))
     rng = np.random.default_rng(0)

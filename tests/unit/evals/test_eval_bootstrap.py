@@ -71,3 +71,10 @@ def test_eval_paired_looks_at_common_items_alone() -> None:
     difference, p = paired(first, second)
     assert (difference.mean, difference.n) == (1.0, 6)
     assert p == pytest.approx(2 / 64)
+    evenly, p = paired(first, items({str(n): [float(n % 2)] for n in range(8)}))
+    level, p = paired(
+        items({str(n): [float(n % 2)] for n in range(8)}), items({str(n): [1.0 - n % 2] for n in range(8)})
+    )
+    assert evenly.mean == 0.5
+    assert (level.mean, p) == (0.0, 1.0)
+    assert level.low < 0 < level.high, "as many wins as losses leave doubt on both sides"
