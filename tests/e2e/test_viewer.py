@@ -78,6 +78,7 @@ def test_environments_are_sorted_filtered_and_opened(viewer: Viewer) -> None:
     assert opened["hint"] and opened["plays"] and {play["arm"] for play in opened["plays"]} == {"hinted", "unhinted"}
     parent = viewer.get("environment", run=0, id=child["parents"][0])
     assert child["id"] in [one["id"] for one in parent["descendants"][0]]
+    assert opened["grounding"] and opened["grounding"] in viewer.get("design", run=0, id=child["design"])["prompt"]
     points = viewer.get("points", run=0)["points"]
     assert set(viewer.get("likeness", run=0)["points"]) == {point["id"] for point in points}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ EXAMPLES = 3
 """Rejected designs named beside each reason."""
 TOKENS_SHOWN = 40_000
 """Tokens of one transcript that are sent one by one; the rest is only counted."""
+_DOCUMENT = re.compile(r"<document>\n(.*?)\n</document>", re.DOTALL)
 
 
 class Pages:
@@ -77,10 +79,12 @@ class Pages:
             plays = store.query("SELECT cycle, arm, episodes, faults, win_rate, mean_return FROM plays WHERE "
                                 "environment_id = ? ORDER BY cycle, arm DESC", name)  # fmt: skip
             scores = store.query("SELECT * FROM scores WHERE design_id = ?", rows[name]["design"])
+            prompts = store.query("SELECT prompt FROM designs WHERE id = ?", rows[name]["design"])
         ancestors, descendants = relatives(rows.values(), name)
         return {
             **rows[name],
             "hint": texts["hint"],
+            "grounding": _document(prompts[0]["prompt"]) if prompts else "",
             "source": pieces(texts["source"]),
             "plays": [_finite(play) for play in plays],
             "score": scores[0] if scores else None,
@@ -221,6 +225,12 @@ def _rejected(design: Answer) -> Answer:
     measured = dict.fromkeys(("unhinted", "hinted", "regret", "regret_low", "regret_high", "last_cycle"))
     keys = ("id", "cycle", "skill", "document")
     return {**{key: design[key] for key in keys}, **measured, "episodes": 0, "state": "rejected", "why": design["why"]}
+
+
+def _document(prompt: str) -> str:
+    """The document that a designer was given, as its prompt holds it; nothing where it was given none."""
+    found = _DOCUMENT.search(prompt)
+    return found[1] if found else ""
 
 
 def _setting(value: Any) -> str:

@@ -19,8 +19,8 @@ from spadework.selfplay.loop import HOPELESS, MASTERED
 
 T = TypeVar("T")
 
-MAP_LIMIT = 1_500
-"""Environments on the map, spread evenly over the run: more would take minutes to lay out."""
+MAP_LIMIT = 800
+"""Environments on the map, spread evenly over the run: more would take long to lay out."""
 
 
 class RunView:

@@ -22,6 +22,7 @@ export async function environment({ params, run, link }) {
     h("div", { class: "two" },
       h("section", {}, h("h2", {}, "Program"), sourceBlock(data.source, "source of the program")),
       h("section", {}, h("h2", {}, "Hint"), data.hint ? textBlock(data.hint, "hint") : h("p", { class: "soft" }, "It has none."),
+        ...(data.grounding ? [h("h2", {}, "Document"), textBlock(data.grounding, "document")] : []),
         ...(isReport ? [] : [h("h2", {}, "Checks and panel"), checks(run, id), h("h2", {}, "Play it yourself"), game.element]))),
     h("h2", {}, "Plays by cycle"), plays(data),
     h("h2", {}, "Relatives through memory"),
