@@ -51,7 +51,7 @@ def tinker() -> Policy:
     from spadework.policies.tinker import TinkerOptions
     from spadework.policies.tinker_trainer import load_tinker
 
-    options = TinkerOptions(url, lora_rank=4, deadline_seconds=600, max_length=256)
+    options = TinkerOptions(url, lora_rank=4, deadline_seconds=1_800, max_length=256)
     return load_tinker(model, run_seed=3, options=options)[0]
 
 

@@ -39,7 +39,9 @@ def tinker() -> tuple[Policy, Trainer]:
     from spadework.policies.tinker import TinkerOptions
     from spadework.policies.tinker_trainer import load_tinker
 
-    return load_tinker(model, run_seed=3, options=TinkerOptions(url, lora_rank=4, deadline_seconds=600, max_length=512))
+    return load_tinker(
+        model, run_seed=3, options=TinkerOptions(url, lora_rank=4, deadline_seconds=1_800, max_length=512)
+    )
 
 
 def served_by_vllm() -> tuple[Policy, Trainer]:

@@ -1,7 +1,8 @@
 """A Tinker server of one's own for tests: SkyRL on this machine, in a virtual environment of its own.
 
 Started once for a session, when first asked for. ``SPADEWORK_TINKER_VENV`` names an environment that has SkyRL already;
-else one is made in the user's cache, which takes minutes and 2 GB.
+else one is made in the user's cache, which takes minutes and 2 GB. ``SPADEWORK_TINKER_URL`` is a server that runs
+already, on the folder ``SPADEWORK_TINKER_MODEL`` (``_tiny`` makes it).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ def served(model: Path | None = None) -> tuple[str, str]:
     """Address of the server and the name of its model: ``model``, or a tiny random one. Skips where it cannot run."""
     pytest.importorskip("torch")
     pytest.importorskip("tinker", reason="the extra `tinker` is not installed")
+    if "SPADEWORK_TINKER_URL" in os.environ and model is None:
+        return os.environ["SPADEWORK_TINKER_URL"], os.environ["SPADEWORK_TINKER_MODEL"]
     python = _environment() / "bin" / "python"
     folder = Path(tempfile.mkdtemp(prefix="spadework-tinker-"))
     model = model or _tiny(folder / "tiny")

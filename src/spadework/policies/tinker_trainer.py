@@ -142,10 +142,9 @@ class TinkerTrainer:
 
         async def address() -> str:
             saved = await self._link.result(self._client.save_weights_for_sampler_async(name), "save_weights")
-            run = saved.path.removeprefix("tinker://").partition("/")[0]
-            place = f"tinker://{run}/sampler_weights/{name}"  # SkyRL's own path lacks the middle
+            run, _, checkpoint = saved.path.removeprefix("tinker://").partition("/")
             rest = self._link.service.create_rest_client()
-            answer = await self._link.wait(rest.get_checkpoint_archive_url_from_tinker_path_async(place), "an archive")
+            answer = await self._link.wait(rest.get_checkpoint_archive_url_async(run, checkpoint), "an archive")
             return str(answer.url)
 
         url = self._link.block(address)
@@ -156,8 +155,9 @@ class TinkerTrainer:
                 tarfile.open(fileobj=answer, mode="r|*") as archive,
             ):
                 archive.extractall(aside, filter="data")
+            _name_targets(aside)
             aside.replace(path)
-        except (OSError, tarfile.TarError) as error:
+        except (OSError, ValueError, tarfile.TarError) as error:
             raise PolicyError("EXPORT", f"the adapter could not be fetched: {error}") from error
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -290,6 +290,18 @@ def load_tinker(name: str, *, run_seed: int, options: TinkerOptions) -> tuple[Ti
         return policy, link.block(start)
     except PolicyError as error:
         raise ConfigError(f"model.lora_rank = {options.lora_rank}: {error.fault.message}") from error
+
+
+def _name_targets(folder: Path) -> None:
+    """Name the adapter's modules in its config: SkyRL leaves them out, and PEFT would then load a part of them."""
+    from safetensors import safe_open
+
+    place = folder / "adapter_config.json"
+    config = json.loads(place.read_text())
+    if not config.get("target_modules"):
+        with safe_open(folder / "adapter_model.safetensors", "np") as weights:
+            names = {name.partition(".lora_")[0].rpartition(".")[2] for name in weights.keys()}  # noqa: SIM118
+        place.write_text(json.dumps(config | {"target_modules": sorted(names)}, indent=1))
 
 
 def _tokenizer(name: str) -> Any:

@@ -1,0 +1,144 @@
+"""SPADE under TRL's asynchronous GRPO, through its rollout worker. Experimental, as that trainer is.
+
+    worker = RolloutWorker(config, path, template, samples_per_step=32)
+    trainer = AsyncGRPOTrainer(model, args=AsyncGRPOConfig(...), rollout_worker=worker)
+
+TRL takes a fixed number of samples a step and the mean over their tokens, and knows no cycles. Advantages are scaled so
+that each step estimates the sum over its cycle. The clip is taken against the policy that sampled: TRL has no truncated
+importance weights. The plain ``GRPOTrainer`` centres advantages anew and cannot be used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spadework.config import RunConfig
+from spadework.errors import ConfigError
+from spadework.integrations.driven import DrivenRun
+from spadework.policies.template import HFTemplate
+from spadework.policies.token_policy import TokenPolicy
+from spadework.types import Sequence as Row
+
+
+class RolloutWorker:
+    """TRL's ``RolloutWorkerProtocol``: a thread that plays the next cycle once the last one has been trained on.
+
+    Args:
+        config: Of the run; ``endpoint`` is TRL's vLLM server, started with ``--logprobs-mode processed_logprobs``.
+        path: The run directory.
+        template: The model's chat template.
+        samples_per_step: Samples of one optimiser step of TRL: batch size a device x processes x accumulation.
+
+    Raises:
+        ConfigError: The endpoint is no single vLLM server, or the roles are sampled at different temperatures.
+    """
+
+    def __init__(self, config: RunConfig, path: Path, template: HFTemplate, samples_per_step: int) -> None:
+        endpoint = config.endpoint
+        if endpoint.server != "vllm" or len(endpoint.urls) != 1:
+            raise ConfigError('TRL samples from one vLLM server: set endpoint.urls and endpoint.server = "vllm"')
+        if config.designer.train and config.designer.temperature != config.play.temperature:
+            raise ConfigError("TRL trains all rows at one temperature: set designer.temperature to play.temperature")
+        model = config.model.name
+        policy = TokenPolicy(endpoint, model, template, run_seed=config.run.seed, max_length=config.model.max_length)
+        self._config, self._policy, self._per_step = config, policy, samples_per_step
+        self._run = DrivenRun(config, path, policy)
+        self.rollout_buffer: queue.Queue[Any] = queue.Queue()
+        self.metrics_queue: queue.Queue[dict[str, float]] = queue.Queue()
+        self._version, self._due = 0, 0
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._failure: BaseException | None = None
+        self._alive = time.monotonic()
+        self._thread = threading.Thread(target=self._work, name="spadework-rollouts", daemon=True)
+
+    def start(self) -> None:
+        """Begin with the first cycle."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the cycle that is under way."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._run.close()
+
+    def update_model_version(self, model_version: int) -> None:
+        """The weights of an optimiser step are in the server."""
+        with self._changed:
+            self._version = model_version
+            self._policy.set_version(model_version)
+            self._changed.notify_all()
+
+    def check_health(self, stale_after_s: float) -> None:
+        """Raises ``RuntimeError`` when a cycle failed, or when the thread is gone."""
+        if self._failure is not None:
+            raise RuntimeError(f"spadework's rollouts failed: {self._failure}") from self._failure
+        if not self._thread.is_alive() and time.monotonic() - self._alive > stale_after_s:
+            raise RuntimeError("spadework has played all cycles: set max_steps to what they train")
+
+    def _work(self) -> None:
+        try:
+            for cycle in range(self._config.run.cycles):
+                if not self._wait():
+                    return
+                rows, metrics = self._run.collect(cycle)
+                sample = importlib.import_module("trl.experimental.async_grpo.async_rollout_worker").RolloutSample
+                with self._changed:
+                    made = samples_of(rows, sample, self._per_step, self._version)
+                    self._due = self._version + len(made) // self._per_step
+                for one in made:
+                    self.rollout_buffer.put(one)
+                self.metrics_queue.put({f"spadework/{name}": value for name, value in metrics.items()})
+                self._alive = time.monotonic()
+        except Exception as error:  # noqa: BLE001 - told to the trainer by check_health
+            self._failure = error
+
+    def _wait(self) -> bool:
+        """Wait until the samples of the last cycle are trained; false when stopped."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or self._version >= self._due)
+            return not self._stopped
+
+
+def samples_of(rows: Sequence[Row], sample: Callable[..., Any], per_step: int, version: int) -> list[Any]:
+    """TRL's samples of our rows, filled up to whole steps with samples that train nothing.
+
+    Args:
+        rows: Of one cycle. A row's advantage is the same on all of its sampled tokens.
+        sample: TRL's ``RolloutSample``.
+        per_step: Samples of an optimiser step.
+        version: Of the present weights. TRL drops what is older than it likes, and designs are meant to be.
+    """
+    tokens = sum(sum(row.loss_mask) for row in rows)
+    groups = {name: index for index, name in enumerate(dict.fromkeys(row.group_id for row in rows))}
+    made = []
+    for row in rows:
+        advantage = next(value for value, sampled in zip(row.advantages, row.loss_mask, strict=True) if sampled)
+        made.append(_sample(row, advantage * tokens, groups[row.group_id], version, sample))
+    # A sample needs a token that counts; advantage 0 trains nothing.
+    made += [_sample(rows[0], 0.0, len(groups), version, sample) for _ in range(-len(made) % per_step)]
+    return made
+
+
+def _sample(row: Row, advantage: float, group: int, version: int, sample: Callable[..., Any]) -> Any:
+    return sample(
+        prompt=[],
+        completion=[],
+        input_ids=np.asarray(row.tokens, dtype=np.int64),
+        completion_mask=np.asarray(row.loss_mask, dtype=np.int64),
+        old_log_probs=np.asarray(row.logprobs, dtype=np.float32),
+        advantage=advantage,
+        model_version=version,
+        group_id=group,
+        metrics={},
+    )
