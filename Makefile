@@ -40,8 +40,9 @@ format: .venv/.stamp-test
 	$(MODEL)
 	@touch $@
 
-.venv/.stamp-test: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) -e '.[local,dev]'
+.venv/.stamp-test: pyproject.toml constraints.txt requirements/eval-no-deps.txt | .venv/bin/python
+	$(INSTALL) -e '.[local,dev,harness]'
+	$(INSTALL) --no-deps -r requirements/eval-no-deps.txt
 	@$(INSTALL) reasoning-gym || echo "no reasoning-gym (its pycosat needs a C compiler): its tests are skipped"
 	$(MODEL)
 	@touch $@
