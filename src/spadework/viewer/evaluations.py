@@ -11,16 +11,20 @@ PAPER = Path(__file__).with_name("paper.json")
 
 
 def evaluations(run: Path) -> list[dict[str, Any]]:
-    """One row a result file ``evals/CYCLE/SUITE.json``, by cycle; a file that is not one is named in ``problem``."""
+    """One row a result file ``evals/CYCLE/SUITE.json``, by cycle, which is -1 for ``evals/start``: before training.
+
+    A file that cannot be read is named in ``problem``.
+    """
     rows = []
     for file in sorted((run / "evals").glob("*/*.json")):
-        place = {"suite": file.stem, "cycle": int(file.parent.name) if file.parent.name.isdigit() else None}
+        cycle = int(file.parent.name) if file.parent.name.isdigit() else -1
+        place = {"suite": file.stem, "cycle": cycle}
         try:
             result = json.loads(file.read_text(encoding="utf-8"))
             rows.append({**place, **{key: result[key] for key in ("setting", "score", "groups", "n", "errors")}})
         except (OSError, ValueError, KeyError, TypeError) as error:
             rows.append({**place, "problem": f"{file.name} cannot be read: {error!r}"})
-    return rows
+    return sorted(rows, key=lambda row: row["cycle"])
 
 
 def paper_rows() -> list[dict[str, Any]]:

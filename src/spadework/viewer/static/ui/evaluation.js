@@ -23,13 +23,13 @@ export async function evaluation() {
   return { nodes };
 }
 
-function cycle(row) { return row.cycle === null ? "–" : row.cycle + 1; }
+function cycle(row) { return row.cycle < 0 ? "start" : row.cycle + 1; }
 
 function interval(score) { return (score.low ?? null) === null ? "–" : `${percent(score.low)} to ${percent(score.high)}`; }
 
 function chart(suite, rows, runs) {
   const lines = runs.map((run, place) => {
-    const own = rows.filter((row) => row.run === place && row.suite === suite && row.cycle !== null).sort((a, b) => a.cycle - b.cycle);
+    const own = rows.filter((row) => row.run === place && row.suite === suite).sort((a, b) => a.cycle - b.cycle);
     return { name: run.name, colour: place, points: own.map((row) => [row.cycle, row.score.mean]), band: own.map((row) => [row.cycle, row.score.low, row.score.high]) };
   }).filter((line) => line.points.length);
   return curves({ title: suite, lines, smoothing: () => 0 });
