@@ -15,7 +15,7 @@ from spadework.runs.tables import read_episodes, read_sequences
 def cli(*args: str | Path, **kwargs: Any) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     command = [sys.executable, "-m", "spadework", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **kwargs)
+    return subprocess.run(command, capture_output=True, text=True, check=False, **{"timeout": 300, **kwargs})
 
 
 def start_cli(*args: str | Path, **env: str) -> subprocess.Popen[str]:
