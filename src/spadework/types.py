@@ -30,6 +30,8 @@ Key = tuple[int, ...]
 
 WIN = 1.0 - 1e-6
 """A return of at least this is a win (method section 1)."""
+LEARNABLE = (0.2, 0.8)
+"""Win rates between these make an environment learnable (method section 9)."""
 
 
 def derive_seed(run_seed: int, *parts: int | str) -> int:

@@ -21,6 +21,7 @@ COMMANDS = {
     "study": "compare arms over seeds on measures chosen beforehand, and report what held",
     "view": "open a local page over runs, live while they train",
     "report": "write a run's page into one HTML file",
+    "plot": "draw the paper's figures for runs, as PNG and SVG, and write their numbers as CSV",
     "eval": "score a checkpoint, a model or an endpoint on benchmark suites and held-out environments",
     "runs": "list run directories, or show what is in one",
     "replay": "re-execute episodes of a run and compare them byte for byte",

@@ -6,10 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from spadework.selfplay.scoring import CycleScores
-from spadework.types import CONTROL_ARMS, Design, Episode, Group
-
-LEARNABLE = (0.2, 0.8)
-"""Win rates between these make an environment learnable (method section 9)."""
+from spadework.types import CONTROL_ARMS, LEARNABLE, Design, Episode, Group
 
 
 def summarise(

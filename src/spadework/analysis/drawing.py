@@ -1,0 +1,144 @@
+"""Panels of lines or points as PNG and SVG, in colours that colour-blind people tell apart. Needs matplotlib."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spadework.errors import ConfigError
+
+INK = "#333333"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7a5195", "#333333")
+"""After Okabe and Ito; dashes and markers say the same again, for prints without colour."""
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+WIDTH, HEIGHT, COLUMNS = 4.6, 3.1, 3
+"""Inches of a panel, and panels side by side."""
+FORMATS = ("png", "svg")
+SMOOTHED, SPAN = 20, 5
+"""From so many points on a line is drawn as its exponential mean, over a tenth of it but no less than the span."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Points of one label; ``colour`` and ``dash`` are places in the lists above. NaN is left out.
+
+    An empty label stands in no legend: the panel's title says it all.
+    """
+
+    label: str
+    points: Sequence[tuple[float, float]]
+    colour: int = 0
+    dash: int = 0
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Axes with their lines; ``scatter`` draws points alone, and the diagonal through them."""
+
+    title: str
+    x: str
+    lines: Sequence[Line]
+    y: str = ""
+    share: bool = False
+    """y runs from 0 to 1."""
+    scatter: bool = False
+    ticks: Sequence[str] = ()
+    """Names of x = 0, 1, … in place of numbers."""
+
+
+def draw(panels: Sequence[Panel], stem: Path, title: str) -> None:
+    """Write ``stem`` + .png and .svg. Raises ``ConfigError`` without matplotlib."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ConfigError("drawing figures needs matplotlib: pip install 'spadework[local]'") from None
+    columns = min(COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spadework", "font.size": 9}):
+        figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.5), layout="constrained")
+        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+        for axis, panel in zip(axes, panels, strict=False):
+            _panel(axis, panel)
+        for axis in axes[len(panels) :]:
+            axis.set_visible(False)
+        _legend(figure, axes)
+        figure.suptitle(title, fontsize=11, color=INK)
+        for suffix in FORMATS:
+            metadata = {"Date": None} if suffix == "svg" else {}
+            figure.savefig(stem.with_suffix(f".{suffix}"), dpi=130, metadata=metadata)
+
+
+def smoothed(values: Sequence[float], span: float) -> list[float]:
+    """Exponential mean with weight 2 / (span + 1) on the newest, without the pull of its start."""
+    weight, total, mass, found = 2 / (span + 1), 0.0, 0.0, []
+    for value in values:
+        total, mass = total * (1 - weight) + value * weight, mass * (1 - weight) + weight
+        found.append(total / mass)
+    return found
+
+
+def _panel(axis: Any, panel: Panel) -> None:
+    for line in panel.lines:
+        points = [(x, y) for x, y in line.points if not (math.isnan(x) or math.isnan(y))]
+        if points:
+            (_scatter if panel.scatter or panel.ticks else _line)(axis, line, points)
+    axis.set_title(panel.title, fontsize=10, loc="left", color=INK)
+    axis.set_xlabel(panel.x)
+    axis.set_ylabel(panel.y)
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+    if panel.share:
+        axis.set_ylim(-0.03, 1.03)
+    if panel.ticks:
+        axis.set_xticks(range(len(panel.ticks)), panel.ticks)
+        axis.set_xlim(-0.5, len(panel.ticks) - 0.5)
+        axis.axhline(0, color=INK, lw=0.8)
+    elif panel.scatter:
+        _diagonal(axis)
+    else:
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        if not panel.share and axis.get_ylim()[0] > 0:
+            axis.set_ylim(bottom=0)
+    if not axis.has_data():
+        axis.text(0.5, 0.5, "nothing measured", transform=axis.transAxes, ha="center", color=INK)
+
+
+def _line(axis: Any, line: Line, points: Sequence[tuple[float, float]]) -> None:
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    look = {"color": COLOURS[line.colour % len(COLOURS)], "ls": DASHES[line.dash % len(DASHES)]}
+    if len(points) >= SMOOTHED:
+        axis.plot(x, y, lw=0.8, alpha=0.3, color=look["color"])
+        axis.plot(x, smoothed(y, max(SPAN, len(y) / 10)), lw=1.8, label=line.label, **look)
+    else:
+        marker = MARKERS[line.colour % len(MARKERS)]
+        axis.plot(x, y, lw=1.6, marker=marker, ms=3.5, label=line.label, **look)
+
+
+def _scatter(axis: Any, line: Line, points: Sequence[tuple[float, float]]) -> None:
+    look = {"color": COLOURS[line.colour % len(COLOURS)], "marker": MARKERS[line.colour % len(MARKERS)]}
+    fill = {} if line.dash == 0 else {"mfc": "none"}
+    axis.plot(*zip(*points, strict=True), ls="none", ms=5, alpha=0.7, label=line.label, **look, **fill)
+
+
+def _diagonal(axis: Any) -> None:
+    """Equal axes from 0, and the line where both are the same."""
+    most = max(axis.get_xlim()[1], axis.get_ylim()[1])
+    axis.plot([0, most], [0, most], color=INK, lw=0.8, ls=":")
+    axis.set_xlim(0, most)
+    axis.set_ylim(0, most)
+
+
+def _legend(figure: Any, axes: Sequence[Any]) -> None:
+    """One legend for all panels."""
+    known: dict[str, Any] = {}
+    for axis in axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+    if known:
+        columns = min(2 * sum(axis.get_visible() for axis in axes), 4, len(known))
+        figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=columns, frameon=False)

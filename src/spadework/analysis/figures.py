@@ -1,0 +1,144 @@
+"""The figures of a paper for one's own runs: from tables to panels, each kind of figure a function.
+
+One run shows its measures in colours; several runs share the panels, a colour a run, and measures differ by dashes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from spadework.analysis.drawing import Line, Panel
+from spadework.analysis.tables import Run, measures
+
+RATES = {"unhinted": "unhinted", "hinted": "hinted"}
+LEVELS = {"reward_levels": "all", "partial_levels": "between 0 and a win"}
+LATE = 3
+"""A gain is the mean of a run's last measurements, as many as these at most, minus that of as many first ones."""
+
+
+def learnable(runs: Sequence[Run]) -> list[Panel]:
+    """Learnable share and win rates by cycle."""
+    return [
+        _by_cycle(runs, "Learnable share: win rate in [0.2, 0.8]", {"learnable": "learnable share"}, share=True),
+        _by_cycle(runs, "Win rate", RATES, share=True),
+    ]
+
+
+def rewards(runs: Sequence[Run]) -> list[Panel]:
+    """How many different returns an environment paid, by the cycle in which it entered."""
+    return [_by_cycle(runs, "Reward levels of an environment", LEVELS, x="cycle of entry")]
+
+
+def formulas(runs: Sequence[Run]) -> list[Panel]:
+    """The share of environments whose opening prints a formula."""
+    title = "Openings that print a formula"
+    return [_by_cycle(runs, title, {"formula": "share of environments"}, x="cycle of entry", share=True)]
+
+
+def actions(runs: Sequence[Run]) -> list[Panel]:
+    """Lengths of actions, and turns of an episode."""
+    return [
+        _by_cycle(runs, "Length of an action", {"action": "action"}, y="characters"),
+        _by_cycle(runs, "Turns of an episode", {"turns": "turns"}),
+    ]
+
+
+def skills(runs: Sequence[Run]) -> list[Panel]:
+    """Win rates by cycle, a panel a skill."""
+    tables = [measures(run, "cycle", "skill").to_pylist() for run in runs]
+    names = sorted({row["skill"] for table in tables for row in table})
+    panels = []
+    for skill in names:
+        own = [pa.Table.from_pylist([row for row in table if row["skill"] == skill] or [{}]) for table in tables]
+        panels.append(Panel(skill, "cycle", _lines(runs, own, RATES), "win rate", share=True))
+    return panels
+
+
+def first_turns(runs: Sequence[Run]) -> list[Panel]:
+    """How much is said in the first turn against later ones: above the diagonal it derives first, below it looks first.
+
+    A point is an environment; its unhinted episodes of more than one turn count.
+    """
+    lines = []
+    for place, run in enumerate(runs):
+        rows = [row for row in run.environments.to_pylist() if row["later_reply"] is not None]
+        points = [(row["later_reply"], row["first_reply"]) for row in rows]
+        lines.append(Line(run.name if len(runs) > 1 else "", points, place))
+    title = "Derive first (above) or act on evidence (below)"
+    lengths = {"first_reply": "first turn", "later_reply": "later turns"}
+    return [
+        Panel(title, "later turns, characters a turn", lines, "first turn, characters", scatter=True),
+        _by_cycle(runs, "Length of a reply", lengths, y="characters"),
+    ]
+
+
+def diversity(runs: Sequence[Run], tables: Sequence[pa.Table]) -> list[Panel]:
+    """Vendi score over n of the batches of ``analysis.batches``."""
+    names = [name for name in (tables[0].column_names if tables else ()) if name not in ("cycle", "n")]
+    sizes = sorted({n for table in tables for n in table["n"].to_pylist()})
+    note = "Vendi score / n, batches of " + " or ".join(map(str, sizes)) if sizes else "Vendi score / n"
+    return [Panel(note, "cycle", _lines(runs, tables, dict(zip(names, names, strict=True))), share=True)]
+
+
+def gains(runs: Sequence[Run]) -> list[Panel]:
+    """What each run gained, by the size of its model: on its evaluations, else on its anchors, else on its pool."""
+    sizes = sorted({(model_size(run.model), run.model) for run in runs})
+    places = {model: place for place, (_, model) in enumerate(sizes)}
+    ticks = [model if math.isinf(size) else f"{_short(size)}\n{model.rsplit('/')[-1]}" for size, model in sizes]
+    panels = []
+    for metric, title in GAINS.items():
+        found = [(run, gain(run.metrics.get(metric, ()))) for run in runs]
+        lines = [
+            Line(run.name if len(runs) > 1 else "", [(places[run.model], value)], n)
+            for n, (run, value) in enumerate(found)
+        ]
+        if any(not math.isnan(value) for _, value in found):
+            panels.append(Panel(title, "model", lines, "last minus first", ticks=ticks))
+    return panels
+
+
+GAINS = {
+    "eval/average": "Gain: mean of the evaluation suites",
+    "agent/anchor_return": "Gain: return on the anchors",
+    "agent/unhinted_win_rate": "Gain: win rate in the pool (which changes)",
+}
+
+
+def gain(series: Sequence[tuple[int, float]]) -> float:
+    """Mean of the last minus mean of the first values, up to ``LATE`` of each and never one in both; NaN below two."""
+    values = [value for _, value in series if not math.isnan(value)]
+    count = min(LATE, len(values) // 2)
+    return (math.fsum(values[-count:]) - math.fsum(values[:count])) / count if count else math.nan
+
+
+def model_size(name: str) -> float:
+    """Parameters as the name tells them (``Qwen3-30B-A3B`` has 3·10¹⁰); infinite where it does not."""
+    found = re.search(r"(?<![A-Za-z\d.])(\d+(?:\.\d+)?)([mMbB])(?![A-Za-z])", name)
+    return float(found[1]) * {"m": 1e6, "b": 1e9}[found[2].lower()] if found else math.inf
+
+
+def _short(size: float) -> str:
+    return f"{size / 1e9:g}B" if size >= 1e9 else f"{size / 1e6:g}M"
+
+
+def _by_cycle(
+    runs: Sequence[Run], title: str, names: Mapping[str, str], x: str = "cycle", y: str = "", share: bool = False
+) -> Panel:
+    return Panel(title, x, _lines(runs, [measures(run, "cycle") for run in runs], names), y, share)
+
+
+def _lines(runs: Sequence[Run], tables: Sequence[pa.Table], names: Mapping[str, str]) -> list[Line]:
+    """One line a run and measure; cycles count from 1, as on the screen."""
+    lines = []
+    for place, (run, table) in enumerate(zip(runs, tables, strict=True)):
+        for dash, (name, label) in enumerate(names.items()):
+            rows = table.to_pylist() if name in table.column_names else []
+            points = [(row["cycle"] + 1, row[name]) for row in rows if row[name] is not None]
+            several = len(runs) > 1
+            words = [run.name] * several + [label] * (len(names) > 1)
+            lines.append(Line(", ".join(words), points, place if several else dash, dash))
+    return lines

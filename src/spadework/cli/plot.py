@@ -1,0 +1,89 @@
+"""``spadework plot``: the paper's figures for one's own runs, as PNG and SVG, and the numbers in them as CSV."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+
+from spadework.analysis import figures
+from spadework.analysis.batches import diversity_by_batch, ways
+from spadework.analysis.drawing import Panel, draw
+from spadework.analysis.tables import Run, measures, read_run
+from spadework.errors import ConfigError
+from spadework.policies.embedding import MINILM, minilm_is_installed
+from spadework.runs.files import write_whole
+
+FIGURES = {
+    "learnable": ("What can be learned from", figures.learnable),
+    "rewards": ("Reward levels", figures.rewards),
+    "formulas": ("Formulas in openings", figures.formulas),
+    "actions": ("Actions", figures.actions),
+    "skills": ("Win rates by skill", figures.skills),
+    "first-turns": ("First turn against later turns", figures.first_turns),
+    "gains": ("Gain by model", figures.gains),
+}
+"""File name -> title and the function that makes its panels; and there is ``diversity``."""
+NO_EMBEDDER = "none"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories; several share the figures")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: RUN/figures of the first)")
+    parser.add_argument("--only", nargs="+", choices=["diversity", *FIGURES], metavar="FIGURE", help="leave out others")
+    parser.add_argument(
+        "--embedder",
+        metavar="NAME",
+        help="sentence model for the diversity: minilm, a folder or a hub name; none for TF-IDF alone "
+        "(default: minilm where it is installed)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    runs = [read_run(path) for path in args.runs]
+    out = args.out or args.runs[0] / "figures"
+    out.mkdir(parents=True, exist_ok=True)
+    wanted = args.only or ["diversity", *FIGURES]
+    for name in wanted:
+        if name == "diversity":
+            title, panels = "Diversity of the designer's programs", _diversity(args.runs, runs, args.embedder)
+        else:
+            title, panels = FIGURES[name][0], FIGURES[name][1](runs)
+        if not panels or not any(line.points for panel in panels for line in panel.lines):
+            print(f"{name}: nothing to draw")
+            continue
+        draw(panels, out / name, title if len(runs) > 1 else f"{title} · {runs[0].name}")
+        print(f"{out / name}.png, .svg")
+    for keys in (("cycle",), ("skill",), ("cycle", "skill")):
+        print(_write(out / f"by-{'-'.join(keys)}.csv", _joined(runs, keys)))
+    return 0
+
+
+def _diversity(paths: Sequence[Path], runs: Sequence[Run], embedder: str | None) -> list[Panel]:
+    if embedder is None:
+        embedder = MINILM if minilm_is_installed() else NO_EMBEDDER
+    how = ways("" if embedder == NO_EMBEDDER else embedder)
+    return figures.diversity(runs, [diversity_by_batch(path, how) for path in paths])
+
+
+def _joined(runs: Sequence[Run], keys: Sequence[str]) -> pa.Table:
+    """The measures of all runs, with the run's name in front."""
+    tables = [measures(run, *keys) for run in runs]
+    named = [
+        table.add_column(0, "run", pa.array([run.name] * len(table), pa.string()))
+        for run, table in zip(runs, tables, strict=True)
+    ]
+    return pa.concat_tables(named)
+
+
+def _write(path: Path, table: pa.Table) -> Path:
+    try:
+        write_whole(path, lambda target: pcsv.write_csv(table, target))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+    return path
