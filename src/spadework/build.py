@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.metadata
 import random
@@ -31,7 +30,8 @@ from spadework.policies.embedding import build_embedder
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
 from spadework.runs.files import locked
-from spadework.runs.metrics import JsonlSink, Sink, TensorBoardSink
+from spadework.runs.metrics import JsonlSink, Sink
+from spadework.runs.trackers import open_trackers
 from spadework.selfplay.climbing import Climber
 from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.corpus import Corpus
@@ -366,12 +366,9 @@ def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
     return [suite for suite in suites if suite.items()]
 
 
-def build_sinks(run: Path, first_cycle: int) -> list[Sink]:
-    """Trackers beside the run's database: JSON lines, and TensorBoard when it is installed."""
-    sinks: list[Sink] = [JsonlSink(run / "metrics.jsonl", first_cycle)]
-    with contextlib.suppress(ImportError):
-        sinks.append(TensorBoardSink(run / "tensorboard"))
-    return sinks
+def build_sinks(config: RunConfig, run: Path, first_cycle: int) -> list[Sink]:
+    """JSON lines, and the trackers of ``track.to``. Raises ``ConfigError`` for one that is not installed."""
+    return [JsonlSink(run / "metrics.jsonl", first_cycle), *open_trackers(config, run, first_cycle)]
 
 
 async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> Engine:

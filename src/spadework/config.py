@@ -460,6 +460,15 @@ class EvalSection(Section):
     """Of a reply, instead of the preset's: for models with short contexts."""
 
 
+class TrackSection(Section):
+    """Where metrics go beside the run directory; each tracker's own environment variables hold (docs/metrics.md)."""
+
+    to: tuple[Literal["tensorboard", "csv", "wandb", "mlflow", "trackio"], ...] | None = None
+    """Trackers beside ``metrics.jsonl``. Unset: TensorBoard where it is installed. Not the paper's."""
+    project: str = Field("spadework", min_length=1)
+    """Project (of MLflow: experiment) that the run stands in; it is named after its directory."""
+
+
 class RunConfig(Section):
     """A whole run."""
 
@@ -483,6 +492,7 @@ class RunConfig(Section):
     update: UpdateSection = UpdateSection()
     warmup: WarmupSection = WarmupSection()
     eval: EvalSection = EvalSection()
+    track: TrackSection = TrackSection()
 
     @model_validator(mode="before")
     @classmethod

@@ -106,7 +106,7 @@ async def train_run(config: RunConfig, store: RunStore, progress: Progress, watc
         stages = build.build_stages(config, sandbox, corpus, author)
         stages.evaluate = build.build_evaluator(config, sandbox, store.path)
         checkpoint = store.last_checkpoint()
-        sinks = [*build.build_sinks(store.path, checkpoint.cycle + 1 if checkpoint else 0), *watchers]
+        sinks = [*build.build_sinks(config, store.path, checkpoint.cycle + 1 if checkpoint else 0), *watchers]
         try:
             await SelfPlay(config, stages, progress).run(engine.policy, engine.trainer, store, sinks)
         finally:

@@ -1,11 +1,14 @@
-"""Where metrics go besides the run's database: one sink a tracker."""
+"""Where metrics go besides the run's database: one sink a tracker. Here those that write files into the run."""
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
+
+from spadework.runs.files import write_whole
 
 
 class Sink(Protocol):
@@ -38,16 +41,47 @@ class JsonlSink:
         self._file.close()
 
 
-class TensorBoardSink:
-    """TensorBoard event files. Raises ``ImportError`` without the package."""
+class CsvSink:
+    """``metrics.csv``: a row a cycle, a column a metric; rows of cycles from ``first_step`` on are dropped on opening.
 
-    def __init__(self, folder: Path) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
+    The file is written anew each cycle, whole or not at all: a metric may turn up late and needs its column.
+    """
+
+    def __init__(self, path: Path, first_step: int = 0) -> None:
+        self._path, self._rows = path, list[Mapping[str, object]]()
+        if path.exists():
+            with path.open(newline="") as file:
+                self._rows += [row for row in csv.DictReader(file) if _number(row.get("cycle")) < first_step]
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Add a row."""
+        self._rows.append({"cycle": step, **metrics})
+        write_whole(self._path, self._write)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _write(self, target: Path) -> None:
+        with target.open("w", newline="") as file:
+            writer = csv.DictWriter(file, dict.fromkeys(name for row in self._rows for name in row))
+            writer.writeheader()
+            writer.writerows(self._rows)
+
+
+class TensorBoardSink:
+    """TensorBoard event files. Raises ``ImportError`` without the package.
+
+    What was written of cycles from ``first_step`` on, by a process that was killed, TensorBoard is told to forget.
+    """
+
+    def __init__(self, folder: Path, first_step: int = 0) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
         folder.mkdir(parents=True, exist_ok=True)
         self._event, self._summary, self._writer = Event, Summary, EventFileWriter(str(folder))
+        self._writer.add_event(Event(step=first_step, session_log=SessionLog(status=SessionLog.START)))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Write one scalar a metric."""
@@ -64,4 +98,12 @@ def _step(line: str) -> float:
     try:
         return float(json.loads(line)["cycle"])
     except (ValueError, KeyError, TypeError):
+        return float("inf")
+
+
+def _number(text: str | None) -> float:
+    """A cycle; infinite where a line was torn."""
+    try:
+        return float(text or "inf")
+    except ValueError:
         return float("inf")

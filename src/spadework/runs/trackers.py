@@ -1,0 +1,168 @@
+"""Trackers of others as sinks: Weights & Biases, MLflow, Trackio. Each is imported only when a config asks for it.
+
+A run keeps its name with them in ``RUN/tracker-id``, so that one that is resumed goes on as the same run there. Cycles
+that a killed process had logged beyond its last checkpoint are logged again; the later value stands.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from spadework.config import RunConfig, dump_config
+from spadework.errors import ConfigError
+from spadework.runs.files import write_whole
+from spadework.runs.metrics import CsvSink, Sink, TensorBoardSink
+
+ID_FILE = "tracker-id"
+RUN_TAG = "spadework.run"
+"""Tag by which a run is found again in MLflow."""
+MLFLOW_BATCH = 100
+"""Parameters that MLflow takes at once."""
+
+
+def open_trackers(config: RunConfig, run: Path, first_cycle: int) -> list[Sink]:
+    """The sinks of ``track.to``. Raises ``ConfigError`` for one that is not installed or will not start."""
+    makers: dict[str, tuple[str, Callable[[], Sink]]] = {
+        "tensorboard": ("local", lambda: TensorBoardSink(run / "tensorboard", first_cycle)),
+        "csv": ("", lambda: CsvSink(run / "metrics.csv", first_cycle)),
+        "wandb": ("trackers", lambda: WandbSink(config, run)),
+        "mlflow": ("trackers", lambda: MlflowSink(config, run)),
+        "trackio": ("trackio", lambda: TrackioSink(config, run)),
+    }
+    wanted = config.track.to
+    sinks: list[Sink] = []
+    for name in ("tensorboard",) if wanted is None else wanted:
+        extra, make = makers[name]
+        try:
+            sinks.append(make())
+        except ImportError as error:
+            if wanted is not None:
+                lacks = f"track.to: {name} needs a package ({error})"
+                raise ConfigError(f"{lacks}: pip install 'spadework[{extra}]', or take it out") from None
+    return sinks
+
+
+class WandbSink:
+    """Weights & Biases, as ``WANDB_MODE`` and its other variables say; metrics stand over ``cycle``."""
+
+    def __init__(self, config: RunConfig, run: Path) -> None:
+        import wandb
+
+        try:
+            self._run: Any = wandb.init(
+                project=config.track.project,
+                name=run.resolve().name,
+                id=tracker_id(run),
+                resume="allow",
+                dir=str(run),
+                config=dump_config(config),
+                settings=wandb.Settings(console="off"),  # it would catch the progress display line by line
+            )
+        except wandb.Error as error:
+            offline = "WANDB_MODE=offline needs no server, and `wandb sync` sends it later"
+            raise ConfigError(f"track.to: wandb does not start: {error}; {offline}") from error
+        self._run.define_metric("*", step_metric="cycle")
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Log a row."""
+        self._run.log({"cycle": step, **metrics})
+
+    def close(self) -> None:
+        """Wait until all is written."""
+        self._run.finish()
+
+
+class MlflowSink:
+    """MLflow, at ``MLFLOW_TRACKING_URI`` or where MLflow puts it. Rows that a server did not take go with the next."""
+
+    def __init__(self, config: RunConfig, run: Path) -> None:
+        from mlflow.entities import Metric, Param
+        from mlflow.exceptions import MlflowException
+        from mlflow.tracking import MlflowClient
+
+        self._client: Any = MlflowClient()
+        self._metric, self._refusal, self._waiting = Metric, MlflowException, list[Any]()
+        try:
+            self._id = self._open(config, run, Param)
+        except MlflowException as error:
+            raise ConfigError(f"track.to: mlflow does not start: {error}; look at MLFLOW_TRACKING_URI") from error
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Log a row, after those that wait."""
+        now = int(time.time() * 1000)
+        kept = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        self._waiting.append([self._metric(name, value, now, step) for name, value in kept.items()])
+        self._try(self._send)
+
+    def close(self) -> None:
+        """Send what waits and mark the run as finished."""
+        self._try(self._send)
+        self._try(lambda: self._client.set_terminated(self._id))
+
+    def _open(self, config: RunConfig, run: Path, param: Any) -> str:
+        found = self._client.get_experiment_by_name(config.track.project)
+        experiment = found.experiment_id if found else self._client.create_experiment(config.track.project)
+        name = tracker_id(run)
+        known = self._client.search_runs([experiment], f"tags.`{RUN_TAG}` = '{name}'", max_results=1)
+        if known:
+            self._client.update_run(known[0].info.run_id, status="RUNNING")
+            return str(known[0].info.run_id)
+        made = self._client.create_run(experiment, tags={RUN_TAG: name}, run_name=run.resolve().name).info.run_id
+        params = [param(key, str(value)[:500]) for key, value in _flat(dump_config(config))]
+        for start in range(0, len(params), MLFLOW_BATCH):
+            self._client.log_batch(made, params=params[start : start + MLFLOW_BATCH])
+        return str(made)
+
+    def _try(self, work: Callable[[], None]) -> None:
+        """A tracker that is away stops no training."""
+        try:
+            work()
+        except self._refusal as error:
+            print(f"mlflow: {str(error).splitlines()[0]} (cycles that wait to be sent: {len(self._waiting)})")
+
+    def _send(self) -> None:
+        while self._waiting:
+            self._client.log_batch(self._id, metrics=self._waiting[0])
+            self._waiting.pop(0)
+
+
+class TrackioSink:
+    """Trackio, in ``TRACKIO_DIR`` or its own folder, or the server that its variables name."""
+
+    def __init__(self, config: RunConfig, run: Path) -> None:
+        import trackio
+
+        name = f"{run.resolve().name}-{tracker_id(run)}"  # it finds runs by name alone
+        settings = dump_config(config)
+        self._run: Any = trackio.init(config.track.project, name, config=settings, resume="allow", embed=False)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Log a row."""
+        self._run.log(dict(metrics), step=step)
+
+    def close(self) -> None:
+        """Wait until all is written."""
+        self._run.finish()
+
+
+def tracker_id(run: Path) -> str:
+    """The run's name with trackers; drawn once."""
+    path = run / ID_FILE
+    if not path.exists():
+        write_whole(path, _draw)
+    return path.read_text().strip()
+
+
+def _draw(target: Path) -> None:
+    target.write_text(secrets.token_hex(4))
+
+
+def _flat(data: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """``section.key`` and value of every setting."""
+    pairs = [(section, values if isinstance(values, dict) else {"": values}) for section, values in data.items()]
+    return [(f"{section}.{key}".strip("."), value) for section, values in pairs for key, value in values.items()]
