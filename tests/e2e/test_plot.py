@@ -32,6 +32,7 @@ def test_figures_and_numbers(run: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert "Logical" in (out / "skills.svg").read_text()  # letters, not outlines
     with (out / "by-cycle.csv").open() as file:
         rows = list(csv.DictReader(file))
+    assert "TF-IDF" in (out / "diversity.csv").read_text()
     assert [(row["run"], row["cycle"]) for row in rows] == [("run", "0"), ("run", "1"), ("run", "2")]
 
 

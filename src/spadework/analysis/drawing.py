@@ -61,12 +61,14 @@ def draw(panels: Sequence[Panel], stem: Path, title: str) -> None:
     rows = math.ceil(len(panels) / columns)
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spadework", "font.size": 9}):
         figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.5), layout="constrained")
-        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+        alike = len({panel.x for panel in panels}) == 1
+        axes = list(figure.subplots(rows, columns, squeeze=False, sharex=alike).flat)
         for axis, panel in zip(axes, panels, strict=False):
             _panel(axis, panel)
+            axis.tick_params(labelbottom=True)
         for axis in axes[len(panels) :]:
             axis.set_visible(False)
-        _legend(figure, axes)
+        _legend(figure, axes, [line.label for panel in panels for line in panel.lines])
         figure.suptitle(title, fontsize=11, color=INK)
         for suffix in FORMATS:
             metadata = {"Date": None} if suffix == "svg" else {}
@@ -133,12 +135,14 @@ def _diagonal(axis: Any) -> None:
     axis.set_ylim(0, most)
 
 
-def _legend(figure: Any, axes: Sequence[Any]) -> None:
-    """One legend for all panels."""
+def _legend(figure: Any, axes: Sequence[Any], labels: Sequence[str]) -> None:
+    """One legend for all panels, in the order of ``labels``."""
     known: dict[str, Any] = {}
     for axis in axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             known.setdefault(label, handle)
-    if known:
-        columns = min(2 * sum(axis.get_visible() for axis in axes), 4, len(known))
-        figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=columns, frameon=False)
+    shown = [label for label in dict.fromkeys(labels) if label in known]
+    if shown:
+        columns = min(2 * sum(axis.get_visible() for axis in axes), 4, len(shown))
+        handles = [known[label] for label in shown]
+        figure.legend(handles, shown, loc="outside lower center", ncols=columns, frameon=False)

@@ -88,7 +88,7 @@ def gains(runs: Sequence[Run]) -> list[Panel]:
     """What each run gained, by the size of its model: on its evaluations, else on its anchors, else on its pool."""
     sizes = sorted({(model_size(run.model), run.model) for run in runs})
     places = {model: place for place, (_, model) in enumerate(sizes)}
-    ticks = [model if math.isinf(size) else f"{_short(size)}\n{model.rsplit('/')[-1]}" for size, model in sizes]
+    ticks = [f"{_short(size)}\n{_wrapped(model.rpartition('/')[2])}".strip() for size, model in sizes]
     panels = []
     for metric, title in GAINS.items():
         found = [(run, gain(run.metrics.get(metric, ()))) for run in runs]
@@ -122,7 +122,19 @@ def model_size(name: str) -> float:
 
 
 def _short(size: float) -> str:
+    if math.isinf(size):
+        return ""
     return f"{size / 1e9:g}B" if size >= 1e9 else f"{size / 1e6:g}M"
+
+
+def _wrapped(name: str, width: int = 14) -> str:
+    """A model's name in lines that leave room for its neighbours."""
+    lines = [""]
+    for part in re.split(r"(?<=[-_])", name):
+        if lines[-1] and len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _by_cycle(

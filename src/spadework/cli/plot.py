@@ -11,7 +11,7 @@ import pyarrow.csv as pcsv
 
 from spadework.analysis import figures
 from spadework.analysis.batches import diversity_by_batch, ways
-from spadework.analysis.drawing import Panel, draw
+from spadework.analysis.drawing import draw
 from spadework.analysis.tables import Run, measures, read_run
 from spadework.errors import ConfigError
 from spadework.policies.embedding import MINILM, minilm_is_installed
@@ -51,7 +51,9 @@ def run(args: argparse.Namespace) -> int:
     wanted = args.only or ["diversity", *FIGURES]
     for name in wanted:
         if name == "diversity":
-            title, panels = "Diversity of the designer's programs", _diversity(args.runs, runs, args.embedder)
+            tables = _diversity(args.runs, args.embedder)
+            print(_write(out / "diversity.csv", _joined(runs, tables)))
+            title, panels = "Diversity of the designer's programs", figures.diversity(runs, tables)
         else:
             title, panels = FIGURES[name][0], FIGURES[name][1](runs)
         if not panels or not any(line.points for panel in panels for line in panel.lines):
@@ -60,20 +62,19 @@ def run(args: argparse.Namespace) -> int:
         draw(panels, out / name, title if len(runs) > 1 else f"{title} · {runs[0].name}")
         print(f"{out / name}.png, .svg")
     for keys in (("cycle",), ("skill",), ("cycle", "skill")):
-        print(_write(out / f"by-{'-'.join(keys)}.csv", _joined(runs, keys)))
+        print(_write(out / f"by-{'-'.join(keys)}.csv", _joined(runs, [measures(run, *keys) for run in runs])))
     return 0
 
 
-def _diversity(paths: Sequence[Path], runs: Sequence[Run], embedder: str | None) -> list[Panel]:
+def _diversity(paths: Sequence[Path], embedder: str | None) -> list[pa.Table]:
     if embedder is None:
         embedder = MINILM if minilm_is_installed() else NO_EMBEDDER
     how = ways("" if embedder == NO_EMBEDDER else embedder)
-    return figures.diversity(runs, [diversity_by_batch(path, how) for path in paths])
+    return [diversity_by_batch(path, how) for path in paths]
 
 
-def _joined(runs: Sequence[Run], keys: Sequence[str]) -> pa.Table:
-    """The measures of all runs, with the run's name in front."""
-    tables = [measures(run, *keys) for run in runs]
+def _joined(runs: Sequence[Run], tables: Sequence[pa.Table]) -> pa.Table:
+    """One table after the other, with the run's name in front."""
     named = [
         table.add_column(0, "run", pa.array([run.name] * len(table), pa.string()))
         for run, table in zip(runs, tables, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,10 @@ def test_gains_stand_in_order_of_size(run: Path) -> None:
     read = read_run(run)
     (panel,) = figures.gains([read])
     assert panel.lines[0].points == [(0, 0.5)] and panel.ticks == ["135M\nsmollm2-135m"]
+    names = ["tiny-random", "org/Qwen3-30B-A3B-Instruct-2507", "org/Qwen3-4B"]
+    (panel,) = figures.gains([replace(read, model=name) for name in names])
+    assert panel.ticks == ["4B\nQwen3-4B", "30B\nQwen3-30B-A3B-\nInstruct-2507", "tiny-random"]
+    assert [line.points for line in panel.lines] == [[(2, 0.5)], [(1, 0.5)], [(0, 0.5)]]
 
 
 def test_a_missing_embedder_is_named() -> None:
