@@ -12,7 +12,7 @@ from tests.viewers import train
 
 from spadework.analysis.tables import measures, read_run
 from spadework.cli import main
-from spadework.cli.plot import FIGURES
+from spadework.cli.plot import FIGURES, OTHERS
 from spadework.runs.store import RunStore
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'spadework[local]'")
@@ -26,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_figures_and_numbers(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(run), "--embedder", "none", "--out", str(tmp_path / "new" / "out")]) == 0
     out = tmp_path / "new" / "out"
-    for name in ("diversity", *FIGURES):
+    for name in (*OTHERS, *FIGURES):
         assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG"), capsys.readouterr().out
         assert ET.parse(out / f"{name}.svg").getroot().tag.endswith("svg")
     assert "Logical" in (out / "skills.svg").read_text()  # letters, not outlines

@@ -84,27 +84,27 @@ def diversity(runs: Sequence[Run], tables: Sequence[pa.Table]) -> list[Panel]:
     return [Panel(note, "cycle", _lines(runs, tables, dict(zip(names, names, strict=True))), share=True)]
 
 
-def gains(runs: Sequence[Run]) -> list[Panel]:
-    """What each run gained, by the size of its model: on its evaluations, else on its anchors, else on its pool."""
+def gains(runs: Sequence[Run], over_start: Sequence[float] = ()) -> list[Panel]:
+    """What each run gained, by the size of its model; ``over_start`` is ``evals.selection.gain_over_start`` of each."""
+    values = {"Suites, best checkpoint minus start": list(over_start)}
+    values |= {title: [gain(run.metrics.get(metric, ())) for run in runs] for metric, title in GAINS.items()}
     sizes = sorted({(model_size(run.model), run.model) for run in runs})
     places = {model: place for place, (_, model) in enumerate(sizes)}
     ticks = [f"{_short(size)}\n{_wrapped(model.rpartition('/')[2])}".strip() for size, model in sizes]
+    names = [run.name if len(runs) > 1 else "" for run in runs]
     panels = []
-    for metric, title in GAINS.items():
-        found = [(run, gain(run.metrics.get(metric, ()))) for run in runs]
-        lines = [
-            Line(run.name if len(runs) > 1 else "", [(places[run.model], value)], n)
-            for n, (run, value) in enumerate(found)
-        ]
-        if any(not math.isnan(value) for _, value in found):
-            panels.append(Panel(title, "model", lines, "last minus first", ticks=ticks))
+    for title, found in values.items():
+        if not all(math.isnan(value) for value in found):
+            points = [(places[run.model], value) for run, value in zip(runs, found, strict=True)]
+            lines = [Line(name, [point], n) for n, (name, point) in enumerate(zip(names, points, strict=True))]
+            panels.append(Panel(title, "model", lines, ticks=ticks))
     return panels
 
 
 GAINS = {
-    "eval/average": "Gain: mean of the evaluation suites",
-    "agent/anchor_return": "Gain: return on the anchors",
-    "agent/unhinted_win_rate": "Gain: win rate in the pool (which changes)",
+    "eval/average": "Suites, last minus first checkpoints",
+    "agent/anchor_return": "Return on the anchors, last minus first",
+    "agent/unhinted_win_rate": "Win rate in the (changing) pool, last minus first",
 }
 
 

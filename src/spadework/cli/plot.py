@@ -14,6 +14,7 @@ from spadework.analysis.batches import diversity_by_batch, ways
 from spadework.analysis.drawing import draw
 from spadework.analysis.tables import Run, measures, read_run
 from spadework.errors import ConfigError
+from spadework.evals.selection import gain_over_start
 from spadework.policies.embedding import MINILM, minilm_is_installed
 from spadework.runs.files import write_whole
 
@@ -24,9 +25,9 @@ FIGURES = {
     "actions": ("Actions", figures.actions),
     "skills": ("Win rates by skill", figures.skills),
     "first-turns": ("First turn against later turns", figures.first_turns),
-    "gains": ("Gain by model", figures.gains),
 }
-"""File name -> title and the function that makes its panels; and there is ``diversity``."""
+"""File name -> title and the function that makes its panels; ``OTHERS`` need more than the runs' tables."""
+OTHERS = ("diversity", "gains")
 NO_EMBEDDER = "none"
 
 
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories; several share the figures")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to write (default: RUN/figures of the first)")
-    parser.add_argument("--only", nargs="+", choices=["diversity", *FIGURES], metavar="FIGURE", help="leave out others")
+    parser.add_argument("--only", nargs="+", choices=[*OTHERS, *FIGURES], metavar="FIGURE", help="leave out others")
     parser.add_argument(
         "--embedder",
         metavar="NAME",
@@ -48,12 +49,14 @@ def run(args: argparse.Namespace) -> int:
     runs = [read_run(path) for path in args.runs]
     out = args.out or args.runs[0] / "figures"
     out.mkdir(parents=True, exist_ok=True)
-    wanted = args.only or ["diversity", *FIGURES]
+    wanted = args.only or [*OTHERS, *FIGURES]
     for name in wanted:
         if name == "diversity":
             tables = _diversity(args.runs, args.embedder)
             print(_write(out / "diversity.csv", _joined(runs, tables)))
             title, panels = "Diversity of the designer's programs", figures.diversity(runs, tables)
+        elif name == "gains":
+            title, panels = "Gain by model", figures.gains(runs, [gain_over_start(path) for path in args.runs])
         else:
             title, panels = FIGURES[name][0], FIGURES[name][1](runs)
         if not panels or not any(line.points for panel in panels for line in panel.lines):

@@ -88,6 +88,20 @@ def read_curve(run: Path) -> Curve:
     return Curve(kept, tuple(shared))
 
 
+def gain_over_start(run: Path) -> float:
+    """The best checkpoint's average minus that of the model that the run began with, over columns that all have.
+
+    NaN where no checkpoint or the start (``RUN/evals/start``) was not evaluated.
+    """
+    folder, curve = run / "evals" / "start", read_curve(run)
+    start = columns(list(read_results(folder).values())) if any(folder.glob("*.json")) else {}
+    names = tuple(name for name in curve.shared if name in start)
+    if not names:
+        return math.nan
+    best = Curve(curve.points, names).best
+    return mean([best.columns[name] for name in names]) - mean([start[name] for name in names])
+
+
 def mean(values: Sequence[float]) -> float:
     """Plain mean; NaN of nothing."""
     return math.fsum(values) / len(values) if values else math.nan

@@ -175,6 +175,8 @@ def test_gains_stand_in_order_of_size(run: Path) -> None:
     names = ["tiny-random", "org/Qwen3-30B-A3B-Instruct-2507", "org/Qwen3-4B"]
     (panel,) = figures.gains([replace(read, model=name) for name in names])
     assert panel.ticks == ["4B\nQwen3-4B", "30B\nQwen3-30B-A3B-\nInstruct-2507", "tiny-random"]
+    suites, _ = figures.gains([read, read], [0.125, math.nan])
+    assert [line.points[0][1] for line in suites.lines] == [0.125, pytest.approx(math.nan, nan_ok=True)]
     assert [line.points for line in panel.lines] == [[(2, 0.5)], [(1, 0.5)], [(0, 0.5)]]
 
 

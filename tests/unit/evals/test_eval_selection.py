@@ -7,7 +7,7 @@ import pytest
 
 from spadework.evals.records import ItemResult, Setting, SuiteResult, write_result
 from spadework.evals.reference import reference_rows
-from spadework.evals.selection import TRAJECTORY, Curve, Point, columns, read_curve
+from spadework.evals.selection import TRAJECTORY, Curve, Point, columns, gain_over_start, read_curve
 
 
 def result(suite: str, scores: dict[str, list[float]]) -> SuiteResult:
@@ -39,6 +39,19 @@ def test_eval_curve_finds_the_best_by_shared_columns(tmp_path: Path) -> None:
     assert curve.shared == ("gpqa",)
     assert (curve.best.cycle, curve.last.cycle) == (3, 5)
     assert math.isnan(curve.trajectory())
+
+
+def test_eval_gain_is_over_columns_that_all_have(tmp_path: Path) -> None:
+    for name, gpqa, aime in (("start", 0.25, 1.0), ("00001", 0.75, None), ("00003", 0.5, 1.0)):
+        folder = tmp_path / "evals" / name
+        folder.mkdir(parents=True)
+        write_result(result("gpqa", {"": [1.0] * int(4 * gpqa) + [0.0] * int(4 - 4 * gpqa)}), folder / "gpqa.json")
+        if aime is not None:
+            write_result(result("aime2025", {"": [aime]}), folder / "aime2025.json")
+    assert gain_over_start(tmp_path) == pytest.approx(0.5)
+    assert math.isnan(gain_over_start(tmp_path / "never evaluated"))
+    (tmp_path / "evals" / "start" / "gpqa.json").unlink()
+    assert math.isnan(gain_over_start(tmp_path))
 
 
 def test_eval_trajectory_is_the_mean_over_checkpoints_of_the_six() -> None:
