@@ -126,6 +126,7 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
         return _tinker_engine(config)
     try:
         from spadework.policies.local import load_local
+        from spadework.policies.models import resolve_device
         from spadework.policies.options import LocalOptions
         from spadework.policies.served import load_served
     except ImportError as error:
@@ -138,6 +139,8 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
         deterministic=config.run.deterministic,
         max_length=config.model.max_length,
         micro_batch_tokens=config.model.micro_batch_tokens,
+        device=resolve_device(config.model.device),
+        shard=config.model.shard,
     )
     name, seed = model or config.model.name, config.run.seed
     if config.sampler.type == "server":

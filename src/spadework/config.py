@@ -79,6 +79,11 @@ class ModelSection(Section):
     """Tokens of one conversation (method section 6)."""
     micro_batch_tokens: int = Field(1_024, ge=64)
     """Tokens of one forward and backward pass in training, after rows were merged by their common prefixes."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the local engine samples and trains; ``auto`` takes a GPU where there is one."""
+    shard: bool = False
+    """Divide weights, gradients and moments among the processes of torchrun (FSDP2): for a model that does not fit one
+    device (docs/backends.md)."""
 
 
 class EndpointSection(Section):

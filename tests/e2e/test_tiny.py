@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,21 @@ def test_killed_and_resumed_equals_unbroken(unbroken: Path, warm: dict[str, str]
     resumed = cli("train", "--resume", "--run", path, env={**os.environ, **warm})
     assert resumed.returncode == 0, resumed.stderr
     assert story(path) == story(unbroken)
+
+
+def test_two_processes_warm_it_up_and_one_goes_on(tmp_path: Path) -> None:
+    path, env = tmp_path / "run", {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    train = ["-m", "--", "spadework", "train", "tiny", "--run", path, "--set", "run.cycles=1"]
+    sharded = ["--set", "model.shard=true"]
+    done = subprocess.run([*torchrun, *train, *sharded], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "warm-up: step" in done.stdout
+    assert done.stdout.count(f"run: {path}") == 2, "rank 1 is silent"
+    longer = ["train", "tiny", "--resume", "--change-config", "--run", path, "--set", "run.cycles=2"]
+    resumed = cli(*longer, env=env)
+    assert resumed.returncode == 0, resumed.stderr
+    store = RunStore.read(path)
+    plays = store.metrics()["agent/unhinted_win_rate"]
+    store.close()
+    assert [cycle for cycle, _ in plays] == [0, 1]

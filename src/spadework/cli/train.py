@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
 import time
 from collections.abc import Coroutine, Sequence
@@ -37,7 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
+    """Run the verb; under torchrun on rank 0 alone, whom the others follow."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or args.dry_run:
+        return _run(args)
+    from spadework.policies.follow import follow
+    from spadework.policies.ranks import joined_ranks
+
+    with joined_ranks() as ranks:
+        if ranks.rank == 0:
+            return _run(args)
+        follow(ranks)
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
     if args.resume and args.run is None:
         raise ConfigError("--resume needs --run DIR: the run to go on with")
     saved = args.resume and args.config is None and not args.set

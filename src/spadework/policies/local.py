@@ -23,6 +23,7 @@ from spadework.policies.models import (
     with_adapter,
 )
 from spadework.policies.options import LocalOptions
+from spadework.policies.ranks import lead_ranks
 from spadework.policies.template import HFTemplate
 from spadework.policies.trainer import LocalTrainer
 from spadework.types import Key
@@ -127,4 +128,5 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
     model = loaded.model.to(options.device)
     if options.lora_rank:
         model = with_adapter(model, options.lora_rank, run_seed)
-    return policy, LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed))
+    ranks = lead_ranks(name_or_path, run_seed, options)
+    return policy, LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed), ranks)

@@ -84,6 +84,13 @@ def resolve_dtype(choice: str) -> torch.dtype:
     return torch.bfloat16 if has_bf16 else torch.float32
 
 
+def resolve_device(choice: str) -> str:
+    """``auto`` is a GPU where there is one; under torchrun that of the process."""
+    if choice != "auto":
+        return choice
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def sampling_copy(model: Any, dtype: torch.dtype) -> Any:
     """A frozen copy of a model whose attention reads slots (``slots.slot_attention``)."""
     from transformers import AttentionInterface

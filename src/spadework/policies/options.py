@@ -31,6 +31,8 @@ class LocalOptions:
     """Longest row in tokens, prompt and reply together; never more than the model reads."""
     micro_batch_tokens: int = 1024
     """Tokens of one forward and backward pass of training, after rows were merged by their common prefixes."""
+    shard: bool = False
+    """Divide weights, gradients and moments among the processes that train; needs torchrun."""
 
     @property
     def torch_dtype(self) -> torch.dtype:

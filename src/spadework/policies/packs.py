@@ -40,8 +40,8 @@ class Pack:
             torch.tensor(self.tokens, device=device)[None],
             torch.tensor(self.depths, device=device)[None],
             torch.tensor(self.ends, device=device),
-            torch.tensor(self.nodes, device=device),
-            torch.tensor(self.targets, device=device),
+            torch.tensor(self.nodes, dtype=torch.long, device=device),
+            torch.tensor(self.targets, dtype=torch.long, device=device),
             torch.tensor(self.logprobs, dtype=torch.float32, device=device),
             torch.tensor(self.advantages, dtype=torch.float32, device=device),
             torch.tensor(self.temperatures, dtype=torch.float32, device=device),
@@ -82,6 +82,27 @@ def build_packs(rows: Sequence[types.Sequence], budget: int) -> Iterator[Pack]:
         previous = tokens
     if pack.tokens:
         yield pack
+
+
+def share_rows(rows: Sequence[types.Sequence], count: int) -> list[list[types.Sequence]]:
+    """Divide rows among ``count`` processes, about equal in tokens after merging; common prefixes stay together."""
+    ordered = sorted(rows, key=lambda row: row.tokens)
+    previous: tuple[int, ...] = ()
+    costs = []
+    for row in ordered:
+        costs.append(len(row.tokens) - _common(previous, row.tokens))
+        previous = row.tokens
+    shares: list[list[types.Sequence]] = [[] for _ in range(count)]
+    total, done = sum(costs), 0
+    for row, cost in zip(ordered, costs, strict=True):
+        shares[(2 * done + cost) * count // (2 * total) if cost else -1].append(row)
+        done += cost
+    return shares
+
+
+def blank_pack() -> Pack:
+    """One token and nothing to train: for a process that must pass through the model as often as the others."""
+    return Pack(tokens=[0], depths=[0], ends=[1])
 
 
 def _insert(pack: Pack, path: list[int], tokens: Sequence[int]) -> list[int]:

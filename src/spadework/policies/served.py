@@ -22,6 +22,7 @@ from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import SamplingParams
 from spadework.policies.models import check_model, load_model, resolve_dtype, stop_tokens_of, with_adapter
 from spadework.policies.options import LocalOptions
+from spadework.policies.ranks import lead_ranks
 from spadework.policies.template import HFTemplate
 from spadework.policies.token_policy import TokenPolicy
 from spadework.policies.token_wire import SAMPLE, launch_command, push_calls, sample_body
@@ -151,5 +152,6 @@ def load_served(
     policy.write(merged_weights(model))
     policy.check()
     policy.set_weights(merged_weights(model))  # the server may have been started on another run's
-    trainer = LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed))
+    ranks = lead_ranks(name_or_path, run_seed, options)
+    trainer = LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed), ranks)
     return policy, trainer

@@ -1,5 +1,8 @@
 """``LocalTrainer``: one update of the weights, in the worker thread of the sampler that it feeds.
 
+Under torchrun every rank has one. What rank 0 is asked to do it first orders from the others (``ranks``); each computes
+its share of the rows, and gradients are summed.
+
 Metrics of ``train`` and ``fit`` (means are over trained tokens):
 
 =================== ====================================================================================
@@ -23,6 +26,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +34,15 @@ import torch
 from torch import Tensor, nn
 
 from spadework import types
+from spadework.errors import ConfigError
 from spadework.policies.base import Caps, Hyperparameters, Metrics
 from spadework.policies.checkpoint import read_checkpoint, replace_folder, write_checkpoint
-from spadework.policies.losses import kl_estimate, surrogate_loss, target_logprobs
+from spadework.policies.losses import kl_estimate, surrogate_loss
 from spadework.policies.models import LoadedModel
-from spadework.policies.packs import PackTensors, build_packs
-from spadework.policies.tree_attention import ATTENTION, TreePass, tree_attention
+from spadework.policies.packs import PackTensors, blank_pack, build_packs, share_rows
+from spadework.policies.ranks import Ranks
+from spadework.policies.shard import part_like, shard_model, whole, whole_on_first
+from spadework.policies.target_pass import TargetPass
 
 if TYPE_CHECKING:
     from spadework.policies.options import LocalOptions
@@ -60,10 +67,27 @@ class _Sums:
         for name, value in values.items():
             self._sums[name] += float(value.detach().sum())
 
+    def merge(self, other: _Sums) -> None:
+        """Add another process's."""
+        self.loss += other.loss
+        self.tokens += other.tokens
+        self.packed += other.packed
+        self.largest = max(self.largest, other.largest)
+        for name, value in other._sums.items():
+            self._sums[name] += value
+
     def metrics(self) -> Metrics:
         count = max(self.tokens, 1)
         means = {name: total / count for name, total in self._sums.items()}
         return {"loss": self.loss, "grad_norm": self.grad_norm, **means}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """This process's packs of a mini-batch, and the tokens that all processes train in it."""
+
+    packs: list[PackTensors]
+    trained: int
 
 
 class LocalTrainer:
@@ -74,20 +98,27 @@ class LocalTrainer:
         policy: Gets the trained weights at ``sync``.
         options: The options of both.
         load_start: Loads the start model again: for the KL of a full fine-tuning, and to export.
+        ranks: The processes that train together; none alone.
     """
 
     def __init__(
-        self, model: Any, policy: Speaker, options: LocalOptions, load_start: Callable[[], LoadedModel]
+        self,
+        model: Any,
+        policy: Speaker,
+        options: LocalOptions,
+        load_start: Callable[[], LoadedModel],
+        ranks: Ranks | None = None,
     ) -> None:
-        _use_tree_attention(model)
+        if options.shard and ranks is None:
+            raise ConfigError("model.shard divides the model among processes: start with torchrun (docs/backends.md)")
         self._model = model
         self._policy = policy
         self._options = options
         self._load_start = load_start
-        self._start: Any = None
-        config = model.config.get_text_config()
-        self._groups = config.num_attention_heads // (config.num_key_value_heads or config.num_attention_heads)
+        self._ranks = ranks
         self._device = next(model.parameters()).device
+        self._pass = self._pass_of(model)
+        self._start: TargetPass | None = None
         self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.reset_optimizer()
 
@@ -114,15 +145,15 @@ class LocalTrainer:
         Raises:
             PolicyError: The engine was closed.
         """
-        return await self._policy.run(lambda: self._update(batch, hp, self._surrogate(hp), hp.kl_coef))
+        return await self._policy.run(lambda: self.update(True, batch, hp))
 
     async def fit(self, batch: Sequence[types.Sequence], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask: a plain sum, normalised by the caller."""
-        return await self._policy.run(lambda: self._update(batch, hp, _cross_entropy, 0.0))
+        return await self._policy.run(lambda: self.update(False, batch, hp))
 
     async def sync(self) -> Speaker:
         """Copy the trained weights into the sampler; its version grows by one and its prefixes are forgotten."""
-        await self._policy.run(self._push)
+        await self._policy.run(self.push)
         return self._policy
 
     def save(self, path: Path) -> None:
@@ -130,8 +161,12 @@ class LocalTrainer:
 
         There is no generator to save: draws depend on the run's seed and their keys alone.
         """
-        moments = {name: self._optimizer.state.get(p, {}) for name, p in self._trained.items()}
-        write_checkpoint(path, dict(self._trained), moments, self._policy.version, self._options.lora_rank)
+        self._order("save", path)
+        weights = {name: whole_on_first(p) for name, p in self._trained.items()}
+        states = {name: self._optimizer.state.get(p, {}) for name, p in self._trained.items()}
+        moments = {name: {key: whole_on_first(value) for key, value in state.items()} for name, state in states.items()}
+        if self._leads:
+            write_checkpoint(path, weights, moments, self._policy.version, self._options.lora_rank)
 
     def load(self, path: Path) -> None:
         """Continue from what ``save`` wrote: weights, moments and version, in the sampler too.
@@ -139,33 +174,56 @@ class LocalTrainer:
         Raises:
             RunError: The folder is torn, or was written for another model.
         """
+        self._order("load", path)
         shapes = {name: p.shape for name, p in self._trained.items()}
         weights, moments, version = read_checkpoint(path, shapes, self._options.lora_rank)
         self.reset_optimizer()
         with torch.no_grad():
             for name, parameter in self._trained.items():
-                parameter.copy_(weights[name])
+                parameter.copy_(part_like(weights[name], parameter))
                 if name in moments:
                     self._optimizer.state[parameter] = {
-                        key: value.to(parameter.device) for key, value in moments[name].items()
+                        key: part_like(value.to(parameter.device), parameter) for key, value in moments[name].items()
                     }
-        self._push()
-        self._policy.set_version(version)
+        self._speak(version)
 
     def export(self, path: Path) -> None:
         """Write the trained weights, adapters added in, and the tokenizer as a Hugging Face folder, in float32."""
+        self._order("export", path)
+        weights = merged_weights(self._model)
+        if not self._leads:
+            return
         loaded = self._load_start()
         model: Any = loaded.model
         # Tied weights have one name here and two in the model: hence not strict.
-        model.load_state_dict(merged_weights(self._model), strict=False)
+        model.load_state_dict(weights, strict=False)
         aside = path.with_name(f".{path.name}.part")
         model.save_pretrained(aside)
         loaded.tokenizer.save_pretrained(aside)
         replace_folder(aside, path)
 
-    def _push(self) -> None:
+    def push(self) -> None:
+        """``sync`` on every rank."""
+        self._order("push")
+        self._speak(self._policy.version + 1)
+
+    def _speak(self, version: int) -> None:
         self._policy.set_weights(merged_weights(self._model))
-        self._policy.set_version(self._policy.version + 1)
+        self._policy.set_version(version)
+
+    @property
+    def _leads(self) -> bool:
+        return self._ranks is None or self._ranks.rank == 0
+
+    def _order(self, name: str, *arguments: Any) -> None:
+        if self._ranks is not None:
+            self._ranks.give(name, *arguments)
+
+    def _pass_of(self, model: Any) -> TargetPass:
+        made = TargetPass(model, self._options.torch_dtype)
+        if self._options.shard:
+            shard_model(made, self._device.type)
+        return made
 
     def _surrogate(self, hp: Hyperparameters) -> LossOf:
         def loss_of(pack: PackTensors, logprobs: Tensor, old: Tensor, sums: _Sums) -> Tensor:
@@ -177,21 +235,29 @@ class LocalTrainer:
                 logprob_mismatch=(old - pack.logprobs).abs(),
                 approx_kl=drift.exp() - drift - 1.0,
             )
-            sums.largest = max(sums.largest, float(parts.weight.max()))
+            sums.largest = max(sums.largest, float(parts.weight.max()) if len(parts.weight) else 0.0)
             return parts.loss
 
         return loss_of
 
-    def _update(self, batch: Sequence[types.Sequence], hp: Hyperparameters, loss_of: LossOf, kl_coef: float) -> Metrics:
+    def update(self, surrogate: bool, batch: Sequence[types.Sequence], hp: Hyperparameters) -> Metrics:
+        """``train`` or ``fit`` on every rank, in the model's thread."""
+        self._order("update", surrogate, batch, hp)
         started = time.perf_counter()
+        loss_of, kl_coef = (self._surrogate(hp), hp.kl_coef) if surrogate else (_cross_entropy, 0.0)
         rows = [row for row in batch if kl_coef or any(row.advantages)]
-        parts = [packs for k in range(hp.minibatches) if (packs := self._packs(rows[k :: hp.minibatches]))]
+        parts = [part for k in range(hp.minibatches) if (part := self._part(rows[k :: hp.minibatches])).packs]
         several = hp.epochs * len(parts) > 1
-        olds = [[self._frozen(self._model, pack) if several else None for pack in packs] for packs in parts]
+        olds = [[_frozen(self._pass, pack) if several else None for pack in part.packs] for part in parts]
         sums = _Sums()
         for _ in range(hp.epochs):
-            for packs, old in zip(parts, olds, strict=True):
-                self._step(packs, old, hp, loss_of, kl_coef, sums)
+            for part, old in zip(parts, olds, strict=True):
+                self._step(part, old, hp, loss_of, kl_coef, sums)
+        if self._ranks is not None:
+            own, sums = sums, _Sums()
+            for other in self._ranks.gather(own):
+                sums.merge(other)
+            sums.grad_norm = own.grad_norm
         tokens = sum(len(row.tokens) for row in rows)
         return {
             **sums.metrics(),
@@ -202,12 +268,17 @@ class LocalTrainer:
             "tokens_per_second": tokens / (time.perf_counter() - started),
         }
 
-    def _packs(self, rows: Sequence[types.Sequence]) -> list[PackTensors]:
-        return [pack.tensors(self._device) for pack in build_packs(rows, self._options.micro_batch_tokens)]
+    def _part(self, rows: Sequence[types.Sequence]) -> _Part:
+        rank, size = (self._ranks.rank, self._ranks.size) if self._ranks is not None else (0, 1)
+        packed = [list(build_packs(share, self._options.micro_batch_tokens)) for share in share_rows(rows, size)]
+        # Sharded weights are gathered by all for every pass, so all make as many.
+        blanks = [blank_pack()] * (max(map(len, packed)) - len(packed[rank]))
+        trained = sum(len(pack.targets) for packs in packed for pack in packs)
+        return _Part([pack.tensors(self._device) for pack in packed[rank] + blanks], trained)
 
     def _step(
         self,
-        packs: Sequence[PackTensors],
+        part: _Part,
         olds: Sequence[Tensor | None],
         hp: Hyperparameters,
         loss_of: LossOf,
@@ -215,75 +286,57 @@ class LocalTrainer:
         sums: _Sums,
     ) -> None:
         """One step of the optimiser over the packs of a mini-batch."""
-        trained = sum(len(pack.targets) for pack in packs)
-        for pack, old in zip(packs, olds, strict=True):
-            logprobs, entropy = self._logprobs(self._model, pack)
+        for pack, old in zip(part.packs, olds, strict=True):
+            logprobs, entropy = self._pass(pack)
             loss = loss_of(pack, logprobs, logprobs.detach() if old is None else old, sums)
             sums.loss += float(loss.detach())
             sums.add(entropy=entropy, token_loss=-logprobs)
             if kl_coef:
                 kl = kl_estimate(logprobs, self._reference(pack))
                 sums.add(kl_to_start=kl)
-                loss = loss + kl_coef * kl.sum() / trained
+                loss = loss + kl_coef * kl.sum() / part.trained
             loss.backward()  # type: ignore[no-untyped-call]
             sums.tokens += len(pack.targets)
             sums.packed += pack.tokens.shape[1]
+        if self._ranks is not None and not self._options.shard:
+            self._ranks.sum_gradients(self._trained.values())
         for group in self._optimizer.param_groups:
             group.update(lr=hp.lr, betas=hp.betas, weight_decay=hp.weight_decay if group["decays"] else 0.0)
-        sums.grad_norm = float(nn.utils.clip_grad_norm_(self._trained.values(), hp.grad_clip))
+        sums.grad_norm = float(whole(nn.utils.clip_grad_norm_(self._trained.values(), hp.grad_clip)))
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
-
-    def _logprobs(self, model: Any, pack: PackTensors) -> tuple[Tensor, Tensor]:
-        """Log-probabilities and entropies of the trained tokens of a pack, in single precision."""
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._options.torch_dtype == torch.bfloat16):
-            hidden = model.get_decoder()(
-                input_ids=pack.tokens,
-                position_ids=pack.depths,
-                # Our attention knows the tree; a mask of four dimensions only keeps transformers from making its own.
-                attention_mask=pack.ends[None, None, None],
-                use_cache=False,
-                tree=TreePass(pack.ends, self._groups),
-            ).last_hidden_state[0]
-            return target_logprobs(hidden[pack.nodes], model.get_output_embeddings(), pack.targets, pack.temperatures)
-
-    def _frozen(self, model: Any, pack: PackTensors) -> Tensor:
-        with torch.no_grad():
-            return self._logprobs(model, pack)[0]
 
     def _reference(self, pack: PackTensors) -> Tensor:
         """Log-probabilities of the start model: the adapter switched off, or a copy loaded when first needed."""
         if self._options.lora_rank:
             with self._model.disable_adapter():
-                return self._frozen(self._model, pack)
+                return _frozen(self._pass, pack)
         if self._start is None:
-            self._start = self._load_start().model.to(self._device).requires_grad_(False)
-            _use_tree_attention(self._start)
-        return self._frozen(self._start, pack)
+            self._start = self._pass_of(self._load_start().model.to(self._device).requires_grad_(False))
+        return _frozen(self._start, pack)
+
+
+def _frozen(model: TargetPass, pack: PackTensors) -> Tensor:
+    with torch.no_grad():
+        logprobs: Tensor = model(pack)[0]
+    return logprobs
 
 
 def _cross_entropy(pack: PackTensors, logprobs: Tensor, old: Tensor, sums: _Sums) -> Tensor:
     return -(pack.advantages * logprobs).sum()
 
 
-def _use_tree_attention(model: Any) -> None:
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(ATTENTION, tree_attention)
-    model.get_decoder().config._attn_implementation = ATTENTION
-
-
 def merged_weights(model: Any) -> dict[str, Tensor]:
-    """The weights by the names of the plain model, adapters added in."""
+    """The weights by the names of the plain model, adapters added in; divided ones on rank 0 alone."""
     if not hasattr(model, "peft_config"):
-        return dict(model.named_parameters())
+        return {name: whole_on_first(parameter) for name, parameter in model.named_parameters()}
     weights = {}
     plain = model.get_base_model()
     for name, parameter in plain.named_parameters():
         if ".base_layer." in name:
             owner = plain.get_submodule(name.partition(".base_layer.")[0])
             delta = owner.get_delta_weight("default") if name.endswith(".weight") else 0.0
-            weights[name.replace(".base_layer.", ".")] = parameter.detach() + delta
+            weights[name.replace(".base_layer.", ".")] = whole_on_first(parameter.detach() + delta)
         elif "lora_" not in name:
-            weights[name] = parameter
+            weights[name] = whole_on_first(parameter)
     return weights
