@@ -56,3 +56,9 @@ def test_some_figures_of_two_runs(run: Path, tmp_path: Path, capsys: pytest.Capt
 def test_no_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(tmp_path / "none")]) == 2
     assert "no run directory" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_named(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["plot", str(run), "--out", str(tmp_path / "file")]) == 2
+    assert "--out" in capsys.readouterr().err

@@ -48,7 +48,10 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb."""
     runs = [read_run(path) for path in args.runs]
     out = args.out or args.runs[0] / "figures"
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out {out}: {error.strerror}; give another folder") from error
     wanted = args.only or [*OTHERS, *FIGURES]
     for name in wanted:
         if name == "diversity":
