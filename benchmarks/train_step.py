@@ -1,130 +1,243 @@
-"""One policy-gradient update: the local trainer against the plain way, same rows, type and threads.
+"""One policy-gradient update: the local trainer against TRL's GRPOTrainer, same rows, model, type, threads.
 
-The plain way is what most trainers do: rows sorted by length and padded to the longest of a micro-batch, logits of the
-whole reply at once, autograd through log-softmax. Two batches: ``spread`` has unrelated rows, lengths 4 : 1; ``groups``
-has plays that share their prompts. Every variant runs in a process of its own, for its peak memory.
-TRL's GRPOTrainer is compared only where trl is installed.
+TRL computes its loss, backward and optimiser step alone, without sampling; so does ours. Two batches: ``spread`` has
+unrelated rows, lengths 4 : 1; ``groups`` has plays that share their prompts. Each side lives in a process of its own,
+for its peak memory, and steps are taken in turns, so that both see the same load; the fastest step of each counts.
 
-    python benchmarks/train_step.py [--quick] [--json] [--threads 2]
+    pip install 'spadework[local]' trl
+    python benchmarks/train_step.py [--quick] [--json]
+
+Where trl is not installed, the reference is a plain padded transformers step, named so, and nothing is held to a bar:
+rows sorted by length, logits of the whole reply at once, autograd through log-softmax.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
 import importlib.util
-import json
 import multiprocessing
 import random
 import resource
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
+
+from figures import Figure, least, most, report, told
 
 from spadework.errors import ConfigError
 from spadework.policies.base import Hyperparameters
 from spadework.types import Sequence
 
 HP = Hyperparameters(lr=1e-6)
+THREADS = 2
 MICRO_BATCH = 1024
+"""Tokens; TRL takes as many rows as have so many on average."""
 
 
-def rows_of(kind: str, vocabulary: int, size: int) -> list[Sequence]:
-    """``spread``: ``size`` rows of 100 to 400 tokens. ``groups``: ``size`` groups of 8 plays, prompt 250, reply 50."""
-    rng = random.Random(0)
+@dataclass(frozen=True)
+class Case:
+    """A model and a batch; ``bar`` is the speed-up to reach."""
 
-    def ids(count: int) -> list[int]:
-        return [rng.randrange(3, vocabulary) for _ in range(count)]
+    model: str
+    kind: str
+    size: int
+    vocabulary: int
+    bar: float
 
-    def row(prompt: list[int], reply: int) -> Sequence:
-        mask = (False,) * len(prompt) + (True,) * reply
-        advantage = rng.gauss(0, 1e-3)
-        return Sequence(
-            tokens=(*prompt, *ids(reply)),
-            loss_mask=mask,
-            logprobs=tuple(-10.0 * m for m in mask),
-            advantages=tuple(advantage * m for m in mask),
-            role="agent",
-            group_id="",
-            source_id="",
-            policy_version=0,
-        )
+    def rows(self) -> list[Sequence]:
+        """``spread``: rows of 100 to 400 tokens. ``groups``: groups of 8 plays, prompt 250, reply 50."""
+        rng = random.Random(0)
 
-    if kind == "spread":
-        return [row(ids(length // 2), length - length // 2) for length in (rng.randint(100, 400) for _ in range(size))]
-    system = ids(200)
-    return [row(system + question, 50) for question in (ids(50) for _ in range(size)) for _ in range(8)]
+        def ids(count: int) -> list[int]:
+            return [rng.randrange(3, self.vocabulary) for _ in range(count)]
+
+        if self.kind == "spread":
+            lengths = [rng.randint(100, 400) for _ in range(self.size)]
+            return [_row(rng, ids(length // 2), ids(length - length // 2)) for length in lengths]
+        system = ids(200)
+        prompts = [system + ids(50) for _ in range(self.size)]
+        return [_row(rng, prompt, ids(50)) for prompt in prompts for _ in range(8)]
 
 
-def ours(model: str, rows: list[Sequence], threads: int) -> Any:
-    from spadework.policies.local import LocalOptions, load_local
+def _row(rng: random.Random, prompt: list[int], reply: list[int]) -> Sequence:
+    mask = (False,) * len(prompt) + (True,) * len(reply)
+    advantage = rng.gauss(0, 1e-3)
+    return Sequence(
+        tokens=(*prompt, *reply),
+        loss_mask=mask,
+        logprobs=tuple(-10.0 * m for m in mask),
+        advantages=tuple(advantage * m for m in mask),
+        role="agent",
+        group_id="",
+        source_id="",
+        policy_version=0,
+    )
 
-    options = LocalOptions(threads=threads, slots=1, parked=0, micro_batch_tokens=MICRO_BATCH)
-    _, trainer = load_local(model, run_seed=1, options=options)
-    return lambda: asyncio.run(trainer.train(rows, HP))
+
+def spadework(loaded: Any, rows: list[Sequence]) -> Callable[[], Any]:
+    from spadework.policies.options import LocalOptions
+    from spadework.policies.trainer import LocalTrainer
+
+    silent: Any = None  # the sampler, which an update does not touch
+    trainer = LocalTrainer(loaded.model, silent, LocalOptions(micro_batch_tokens=MICRO_BATCH), lambda: loaded)
+    return lambda: trainer.update(True, rows, HP)
 
 
-def plain(model: str, rows: list[Sequence], threads: int) -> Any:
+def trl(loaded: Any, rows: list[Sequence]) -> Callable[[], Any]:
     import torch
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
 
-    from spadework.policies.losses import surrogate_loss
-    from spadework.policies.models import load_model, resolve_dtype
+    from spadework.policies.models import resolve_dtype
 
-    torch.set_num_threads(threads)
-    net: Any = load_model(model, seed=1).model
-    low = resolve_dtype("auto") == torch.bfloat16
-    optimizer = torch.optim.AdamW(net.parameters(), lr=HP.lr)
-    ordered = sorted(rows, key=lambda row: len(row.tokens))
+    tokenizer = loaded.tokenizer
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    size = max(1, MICRO_BATCH * len(rows) // sum(len(row.tokens) for row in rows))
+    settings = GRPOConfig(
+        output_dir=tempfile.mkdtemp(),
+        per_device_train_batch_size=8,
+        use_cpu=True,
+        bf16=resolve_dtype("auto") == torch.bfloat16,
+        gradient_checkpointing=False,
+        report_to=[],
+    )
+    data = Dataset.from_dict({"prompt": ["unused"] * 8})
+    trainer = GRPOTrainer(
+        loaded.model, lambda completions, **_: [0.0] * len(completions), settings, data, processing_class=tokenizer
+    )
+    net: Any = trainer.model
+    net.train()
+    trainer.current_gradient_accumulation_steps = 1
+    optimizer = torch.optim.AdamW(net.parameters(), lr=HP.lr, betas=HP.betas, fused=True)
+    batches = [_padded(rows[start : start + size]) for start in range(0, len(rows), size)]
 
     def step() -> None:
-        start = 0
-        while start < len(ordered):
-            stop = start + 1
-            while stop < len(ordered) and (stop + 1 - start) * len(ordered[stop].tokens) <= MICRO_BATCH:
-                stop += 1
-            batch, start = ordered[start:stop], stop
-            width = len(batch[-1].tokens)
-
-            def padded(name: str, batch: list[Sequence] = batch, width: int = width) -> torch.Tensor:
-                return torch.tensor([[*getattr(r, name), *[0] * (width - len(r.tokens))] for r in batch])
-
-            ids, mask = padded("tokens"), padded("loss_mask").bool()
-            present = torch.tensor([[1] * len(r.tokens) + [0] * (width - len(r.tokens)) for r in batch])
-            keep = width - min(r.loss_mask.index(True) for r in batch) + 1
-            with torch.autocast("cpu", torch.bfloat16, enabled=low):
-                logits = net(input_ids=ids, attention_mask=present, use_cache=False, logits_to_keep=keep).logits[:, :-1]
-            table = torch.log_softmax(logits.float(), -1)
-            logprobs = table.gather(-1, ids[:, 1 - keep :, None])[..., 0]
-            chosen = mask[:, 1 - keep :]
-            new = logprobs[chosen]
-            sampled, advantages = (padded(name)[:, 1 - keep :][chosen] for name in ("logprobs", "advantages"))
-            surrogate_loss(new, new.detach(), sampled, advantages, HP).loss.backward()
+        for batch in batches:
+            trainer.compute_loss(net, batch).backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), HP.grad_clip)
         optimizer.step()
-        optimizer.zero_grad()
+        optimizer.zero_grad(set_to_none=True)
 
     return step
 
 
-def peak(queue: Any, variant: str, model: str, batch: tuple[str, int, int], threads: int, repeats: int) -> None:
-    """In a process of its own: seconds of the best step, and peak memory in MB."""
-    rows = rows_of(*batch)
-    step = {"ours": ours, "plain": plain}[variant](model, rows, threads)
-    best = float("inf")
-    for _ in range(repeats):
+def _padded(rows: list[Sequence]) -> dict[str, Any]:
+    """TRL's batch: prompts padded on the left, replies on the right."""
+    import torch
+
+    splits = [row.loss_mask.index(True) for row in rows]
+    prompts = [row.tokens[:split] for row, split in zip(rows, splits, strict=True)]
+    replies = [row.tokens[split:] for row, split in zip(rows, splits, strict=True)]
+    wide, long = max(map(len, prompts)), max(map(len, replies))
+    return {
+        "prompt_ids": torch.tensor([[*[0] * (wide - len(p)), *p] for p in prompts]),
+        "prompt_mask": torch.tensor([[*[0] * (wide - len(p)), *[1] * len(p)] for p in prompts]),
+        "completion_ids": torch.tensor([[*r, *[0] * (long - len(r))] for r in replies]),
+        "completion_mask": torch.tensor([[*[1] * len(r), *[0] * (long - len(r))] for r in replies]),
+        "advantages": torch.tensor([row.advantages[-1] for row in rows]),
+        "num_items_in_batch": torch.tensor(float(sum(map(len, replies)))),
+    }
+
+
+def plain(loaded: Any, rows: list[Sequence]) -> Callable[[], Any]:
+    import torch
+
+    from spadework.policies.losses import surrogate_loss
+    from spadework.policies.models import resolve_dtype
+
+    net, ordered = loaded.model, sorted(rows, key=lambda row: len(row.tokens))
+    low = resolve_dtype("auto") == torch.bfloat16
+    optimizer = torch.optim.AdamW(net.parameters(), lr=HP.lr, fused=True)
+    size = max(1, MICRO_BATCH * len(rows) // sum(len(row.tokens) for row in rows))
+    batches = [_padded(ordered[start : start + size]) for start in range(0, len(ordered), size)]
+
+    def step() -> None:
+        for batch in batches:
+            ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], 1)
+            present = torch.cat([batch["prompt_mask"], batch["completion_mask"]], 1)
+            keep, mask = batch["completion_ids"].shape[1], batch["completion_mask"].bool()
+            with torch.autocast("cpu", torch.bfloat16, enabled=low):
+                logits = net(input_ids=ids, attention_mask=present, use_cache=False, logits_to_keep=keep + 1).logits
+            table = torch.log_softmax(logits[:, :-1].float(), -1)
+            new = table.gather(-1, batch["completion_ids"][..., None])[..., 0][mask]
+            advantages = batch["advantages"][:, None].expand(mask.shape)[mask]
+            surrogate_loss(new, new.detach(), torch.full_like(new, -10.0), advantages, HP).loss.backward()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), HP.grad_clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+SIDES = {"spadework": spadework, "trl": trl, "plain": plain}
+
+
+def side(pipe: Any, name: str, case: Case) -> None:
+    """In a process of its own: seconds of a step at every ``True``, then MB at the peak above what imports took."""
+    import torch
+    import torch._dynamo  # optimisers import it at their first step
+    import transformers.models.llama.modeling_llama
+    import transformers.models.qwen3.modeling_qwen3  # noqa: F401
+
+    import spadework.policies.trainer  # noqa: F401
+    from spadework.policies.models import load_model
+
+    if name == "trl":
+        import trl.trainer.grpo_trainer  # noqa: F401
+    torch.set_num_threads(THREADS)
+    imported = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step = SIDES[name](load_model(case.model, seed=1), case.rows())
+    while pipe.recv():
         started = time.perf_counter()
         step()
-        best = min(best, time.perf_counter() - started)
-    queue.put((best, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+        pipe.send(time.perf_counter() - started)
+    pipe.send((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - imported) / 1024)
 
 
-def run(variant: str, model: str, batch: tuple[str, int, int], threads: int, repeats: int) -> tuple[float, float]:
+def in_turns(case: Case, names: tuple[str, ...], steps: int) -> dict[str, tuple[float, float]]:
+    """Seconds of the fastest step and peak MB of each side."""
     context = multiprocessing.get_context("spawn")
-    queue: Any = context.Queue()
-    process = context.Process(target=peak, args=(queue, variant, model, batch, threads, repeats))
-    process.start()
-    result: tuple[float, float] = queue.get()
-    process.join()
-    return result
+    pipes, best = {}, dict.fromkeys(names, float("inf"))
+    for name in names:
+        pipes[name], theirs = context.Pipe()
+        context.Process(target=side, args=(theirs, name, case), daemon=True).start()
+    for _ in range(steps):
+        for name, pipe in pipes.items():
+            pipe.send(True)
+            best[name] = min(best[name], pipe.recv())
+    for pipe in pipes.values():
+        pipe.send(False)
+    return {name: (best[name], pipe.recv()) for name, pipe in pipes.items()}
+
+
+def matmul_peak() -> float:
+    """Multiplications and additions a second of a large matrix product in the type of training."""
+    import torch
+
+    from spadework.policies.models import resolve_dtype
+
+    torch.set_num_threads(THREADS)
+    matrix, best = torch.randn(1536, 1536).to(resolve_dtype("auto")), float("inf")
+    for _ in range(8):
+        started = time.perf_counter()
+        matrix @ matrix
+        best = min(best, time.perf_counter() - started)
+    return float(2 * 1536**3 / best)
+
+
+def step_operations(case: Case) -> float:
+    """Of the matrix products of one update with nothing shared: 6 a weight and token, in the head a trained token."""
+    from torch import nn
+
+    from spadework.policies.models import load_model
+
+    model: Any = load_model(case.model, seed=1).model
+    head = model.get_output_embeddings()
+    body = sum(part.weight.numel() for part in model.modules() if isinstance(part, nn.Linear) and part is not head)
+    rows = case.rows()
+    tokens, trained = sum(len(row.tokens) for row in rows), sum(sum(row.loss_mask) for row in rows)
+    return float(6 * (body * tokens + head.weight.numel() * trained))
 
 
 def has_smollm2() -> bool:
@@ -137,37 +250,30 @@ def has_smollm2() -> bool:
     return True
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="under 50 seconds: the tiny model only")
-    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
-    parser.add_argument("--threads", type=int, default=2)
-    args = parser.parse_args()
-    models = [("tiny-random", 256, 1.4)]
-    if not args.quick and has_smollm2():
-        models.append(("smollm2-135m", 40_000, 1.15))
-    figures: list[tuple[Any, ...]] = []
-    for model, vocabulary, bar in models:
-        for kind, size, least in (("spread", 8, bar), ("groups", 2, 1.5)):
-            batch = (kind, vocabulary, size * (2 if model == "tiny-random" else 1))
-            tokens = sum(len(row.tokens) for row in rows_of(*batch))
-            found = {variant: run(variant, model, batch, args.threads, 3) for variant in ("ours", "plain")}
-            name = f"train_step.{model}.{kind}"
-            ratio = found["plain"][0] / found["ours"][0]
-            memory = found["ours"][1] / found["plain"][1]
-            figures += [
-                (f"{name}.spadework", tokens / found["ours"][0], "tokens/s", None, None),
-                (f"{name}.plain", tokens / found["plain"][0], "tokens/s", None, None),
-                (f"{name}.ratio", ratio, "x", f">= {least}", ratio >= least),
-                (f"{name}.peak_memory", found["ours"][1], "MB", None, None),
-                (f"{name}.memory_ratio", memory, "x", "<= 0.8" if vocabulary > 256 else None, memory <= 0.8),
-            ]
-    for figure in figures:
-        record = dict(zip(("name", "value", "unit", "bar", "ok"), figure, strict=True))
-        print(json.dumps(record) if args.json else f"{figure[0]:48} {figure[1]:10.2f} {figure[2]:10} {figure[3] or ''}")
-    if importlib.util.find_spec("trl") is None and not args.json:
-        print("trl is not installed: its GRPOTrainer is not compared")
+def measure(quick: bool) -> Iterator[Figure]:
+    other = "trl" if importlib.util.find_spec("trl") else "plain"
+    cases = [Case("tiny-random", "spread", 16, 256, 1.4), Case("tiny-random", "groups", 4, 256, 1.5)]
+    if not quick and has_smollm2():
+        cases += [Case("smollm2-135m", "spread", 8, 40_000, 1.15), Case("smollm2-135m", "groups", 2, 40_000, 1.5)]
+    for case in cases:
+        tokens = sum(len(row.tokens) for row in case.rows())
+        found = in_turns(case, ("spadework", other), 8 if case.vocabulary == 256 else 4)
+        (ours, memory), (theirs, their_memory) = found["spadework"], found[other]
+        name = f"train_step.{case.model}.{case.kind}"
+        yield told(f"{name}.spadework", tokens / ours, "tokens/s")
+        yield told(f"{name}.{other}", tokens / theirs, "tokens/s")
+        yield told(f"{name}.spadework_peak", memory, "MB")
+        yield told(f"{name}.{other}_peak", their_memory, "MB")
+        speed, share = (f"{name}.speed_over_{other}", f"{name}.memory_over_{other}")
+        if other == "plain":
+            yield told(speed, theirs / ours, "x")
+            yield told(share, memory / their_memory, "x")
+        else:
+            yield least(speed, theirs / ours, "x", case.bar)
+            yield most(share, memory / their_memory, "x", 0.8)
+        if case.kind == "spread":
+            yield told(f"{name}.share_of_matmul_peak", step_operations(case) / ours / matmul_peak(), "")
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(report(__doc__, measure))
