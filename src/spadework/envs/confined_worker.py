@@ -35,15 +35,18 @@ def main() -> None:
         asked = json.loads(line)
         do, arguments = asked.pop("do"), asked
         try:
-            reply = {"value": module.prepare(**arguments)} if do == "prepare" else _in_child(module.judge, arguments)
+            reply = {"value": module.prepare(**arguments)} if do == "prepare" else in_child(module.judge, arguments)
         except Exception as error:  # noqa: BLE001 - whatever a package raises is data
             reply = _told(error)
         out.write(json.dumps(reply) + "\n")
         out.flush()
 
 
-def _in_child(judge: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
-    """Fork, let the child confine itself and judge, and believe only JSON of modest length."""
+def in_child(judge: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Fork, let the child confine itself and judge, and believe only JSON of modest length.
+
+    Gives ``{"value": …}``, or ``{"fault": [code, message]}`` with HANG, DIED or RAISED.
+    """
     ours, theirs = socket.socketpair()
     child = os.fork()
     if child == 0:

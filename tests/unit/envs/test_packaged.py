@@ -4,12 +4,14 @@ import asyncio
 import importlib.util
 import os
 import signal
+import sys
 
 import pytest
 import pytest_asyncio
 
+from spadework.envs import confined_worker
 from spadework.envs.levels import Levels, levels
-from spadework.envs.packaged import names
+from spadework.envs.packaged import names, worker
 from spadework.envs.packaged import sandbox as packaged
 from spadework.envs.packaged.names import RLVE_16, Named, entries, parse_named
 from spadework.envs.packaged.sandbox import PackagedSandbox
@@ -135,6 +137,36 @@ async def test_a_cancelled_call_leaves_no_reply_behind(workers):
 
 
 @rlve
+class _Gullible:
+    """Judges as some packages do: by running what it is told."""
+
+    question = "?"
+
+    def judge(self, answer):
+        return float(eval(answer))
+
+    def solution(self):
+        return None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the confinement is made of Linux's own")
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("__import__('os').fork()", "RAISED"),
+        ("len(open('/etc/passwd').read())", "RAISED"),
+        ("__import__('os')._exit(0)", "DIED"),
+        ("sum(1 for _ in iter(int, 1))", "HANG"),
+    ],
+)
+async def test_an_answer_that_is_run_as_code_gets_nowhere(monkeypatch, answer, code):
+    monkeypatch.setattr(confined_worker, "CPU_SECONDS", 0.3)
+    assert worker._judge(_Gullible(), "0.25 + 0.5") == 0.75
+    with pytest.raises(worker.JudgementError) as stopped:
+        worker._judge(_Gullible(), answer)
+    assert stopped.value.args[0] == code
+
+
 async def test_programs_still_run_beside(workers, game):
     session = await workers.open(game, Limits())
     assert (await session.reset(0)).observation

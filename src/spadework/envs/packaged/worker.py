@@ -18,6 +18,7 @@ from collections import OrderedDict
 from dataclasses import asdict
 from typing import IO, Any
 
+from spadework.envs.confined_worker import in_child
 from spadework.envs.forkserver.inside import kernel
 from spadework.envs.packaged.adapters import Package, Problem, load_package
 
@@ -28,6 +29,11 @@ LIFE = 5_000
 THREADS = 8
 
 _RAISED, _MEMORY = "ENV201", "ENV206"
+_FAULTS = {"HANG": "ENV205", "DIED": "ENV208"}
+
+
+class JudgementError(Exception):
+    """No verdict on an answer; its arguments are one of ``_FAULTS`` and what is known of it."""
 
 
 class Worker:
@@ -46,6 +52,9 @@ class Worker:
         except MemoryError:
             self._problems.clear()
             reply = {"fault": [_MEMORY, "out of memory", ""]}
+        except JudgementError as error:
+            code, message = error.args
+            reply = {"fault": [_FAULTS.get(code, _RAISED), message, ""]}
         except Exception as error:  # noqa: BLE001 - whatever a package raises is data
             told = f"{type(error).__name__}: {error}"[:500]
             reply = {"fault": [_RAISED, told, traceback.format_exc(limit=-4)[-2000:]]}
@@ -58,7 +67,7 @@ class Worker:
         if request["do"] == "reset":
             return problem.question
         if request["do"] == "step":
-            return problem.judge(request["action"])
+            return _judge(problem, request["action"])
         return problem.solution()
 
     def _problem(self, name: str, difficulty: int | None, seed: int) -> Problem:
@@ -69,6 +78,19 @@ class Worker:
                 self._problems.popitem(last=False)
         self._problems.move_to_end(key)
         return self._problems[key]
+
+
+def _judge(problem: Problem, answer: str) -> float:
+    """The answer's pay, found in a confined child: some judges evaluate it as code, and some can hang on it.
+
+    Raises ``JudgementError``.
+    """
+    if not sys.platform.startswith("linux"):  # there nothing is confined, and nothing runs without sandbox.unsafe
+        return problem.judge(answer)
+    reply = in_child(problem.judge, {"answer": answer})
+    if "fault" in reply:
+        raise JudgementError(*reply["fault"])
+    return float(reply["value"])
 
 
 def main() -> None:

@@ -76,7 +76,9 @@ def limit(memory: int, cpu_seconds: int) -> None:
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_SIGPENDING, 16),
     ):
-        resource.setrlimit(what, (most, most))
+        hard = resource.getrlimit(what)[1]
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (bound, bound))
 
 
 def limit_descriptors(most: int, pid: int = 0) -> None:
