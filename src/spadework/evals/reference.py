@@ -26,6 +26,11 @@ class ReferenceRow:
     """Column (``suite`` or ``suite/group``) -> per cent."""
 
 
+def all_rows() -> list[ReferenceRow]:
+    """Every row of every table, in their order."""
+    return [ReferenceRow(**row) for row in json.loads(TABLES.read_text("utf-8"))["rows"]]
+
+
 def reference_rows(columns: Collection[str], which: str = "main") -> list[ReferenceRow]:
     """The rows that hold any of ``columns``.
 
@@ -33,11 +38,10 @@ def reference_rows(columns: Collection[str], which: str = "main") -> list[Refere
     """
     if which == "none":
         return []
-    rows = [ReferenceRow(**row) for row in json.loads(TABLES.read_text("utf-8"))["rows"]]
     wanted = {"main": ("base", "spade")}.get(which, ("base", "baseline", "spade", "ablation"))
     return [
         row
-        for row in rows
+        for row in all_rows()
         if row.kind in wanted and which in ("main", "all", row.size) and set(row.values) & set(columns)
     ]
 

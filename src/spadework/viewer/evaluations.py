@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-PAPER = Path(__file__).with_name("paper.json")
-"""Tables 1 and 2 of arXiv 2608.19197: per cent by suite."""
+from spadework.evals.reference import all_rows
 
 
 def evaluations(run: Path) -> list[dict[str, Any]]:
@@ -28,12 +27,9 @@ def evaluations(run: Path) -> list[dict[str, Any]]:
 
 
 def paper_rows() -> list[dict[str, Any]]:
-    """``table``, ``model``, ``suite`` and ``score`` (in [0, 1]) of every figure."""
-    tables = json.loads(PAPER.read_text(encoding="utf-8"))
+    """``table``, ``model``, ``suite`` and ``score`` (in [0, 1]) of every figure that the authors published."""
     return [
-        {"table": table["title"], "model": model, "suite": suite, "score": value / 100}
-        for table in tables
-        for model, values in table["rows"].items()
-        for suite, value in zip(table["suites"], values, strict=True)
-        if value is not None
+        {"table": f"Table {row.table}", "model": row.model, "suite": column, "score": value / 100}
+        for row in all_rows()
+        for column, value in row.values.items()
     ]

@@ -17,7 +17,7 @@ export async function evaluation() {
       ...Object.entries(row.groups).map(([group, score]) => [`${row.suite}: ${group}`, name(row), cycle(row), percent(score.mean), interval(score), count(score.n), "", ""])]), "Suites and their groups; an item that failed counts as not solved"));
     nodes.push(h("h2", {}, "Over the run"), h("div", { class: "grid" }, [...new Set(good.map((row) => row.suite))].map((suite) => chart(suite, good, runs))));
   } else {
-    nodes.push(h("p", { class: "empty" }, "No evaluation is stored in this run. `spadework eval --run RUN` writes one; `eval.every` in a config does so while training."));
+    nodes.push(h("p", { class: "empty" }, "No evaluation is stored in this run. `spadework eval --run RUN` writes one; `run.evaluate_every` in a config does so while training."));
   }
   nodes.push(h("h2", {}, "The paper's rows (per cent)"), ...paperTables(paper));
   return { nodes };
