@@ -10,7 +10,8 @@ import importlib
 import random
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any, Protocol
 
 from spadework.envs.packaged.names import Entry
@@ -62,6 +63,7 @@ class Rlve:
         torch.manual_seed = _ignore
         torch.cuda = types.SimpleNamespace(manual_seed_all=_ignore)
         sys.modules["torch"] = torch
+        self._base = importlib.import_module("Gym.environment")
         self._environments = importlib.import_module("Gym.environments").identifier2environment
         self._controllers = importlib.import_module("Gym.parameter_controllers").identifier2controller
         self._numpy_random = importlib.import_module("numpy").random
@@ -91,10 +93,33 @@ class Rlve:
                 return _RlveProblem(problem, self, own)
         raise ValueError(f"no problem in {ATTEMPTS} attempts")
 
+    def judge_without_threads(self) -> None:
+        """Two judges bound themselves by a thread; a confined child can start none, and is bounded from outside."""
+        self._base.ThreadPoolExecutor = _AtOnce
+
     def reseed(self, seed: int) -> None:
         """Seed what the package draws from."""
         random.seed(seed)
         self._numpy_random.seed(seed)
+
+
+class _AtOnce:
+    """An executor that does its one task when it is given it."""
+
+    def __init__(self, max_workers: int) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], *args: Any, **named: Any) -> Future[Any]:
+        """Do it."""
+        done: Future[Any] = Future()
+        try:
+            done.set_result(work(*args, **named))
+        except Exception as error:  # noqa: BLE001 - the future carries it
+            done.set_exception(error)
+        return done
+
+    def shutdown(self, **_: bool) -> None:
+        """Nothing runs."""
 
 
 class _RlveProblem:
@@ -105,6 +130,7 @@ class _RlveProblem:
     def judge(self, answer: str) -> float:
         """Binary, as in RLVE's training."""
         self._package.reseed(self._seed)
+        self._package.judge_without_threads()
         plain = answer.replace(_OPEN, "").replace(_CLOSE, "")
         return float(self._environment.verifier(f"{_OPEN}{plain}{_CLOSE}")["accuracy"])
 
