@@ -98,6 +98,8 @@ class Instance:
 
     async def start(self) -> None:
         """Wait until the child has confined itself; the kernel tells us its process id."""
+        if self.fault is not None:  # its zygote died before anyone waited
+            raise self.fault
         ready: asyncio.Future[int] = self._loop.create_future()
         self._loop.add_reader(self._sock, _settle, ready)
         try:
