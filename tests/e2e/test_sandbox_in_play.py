@@ -74,6 +74,8 @@ async def test_a_cycle_completes_with_typed_faults(kill: Callable[[ForkServer], 
         await sandbox.close()
     assert [episode.id for episode in episodes] == [play.id for play in plays]
     kinds = Counter(episode.fault.kind for episode in episodes if episode.fault is not None)
-    assert kinds["sandbox"] > kinds["program"], Counter((e.fault.kind, e.fault.code, e.fault.message) for e in episodes if e.fault)
+    assert kinds["sandbox"] > kinds["program"], Counter(
+        (e.fault.kind, e.fault.code, e.fault.message) for e in episodes if e.fault
+    )
     assert all(math.isnan(episode.return_) for episode in episodes if episode.fault is not None)
     assert all(episode.valid for episode in again)

@@ -183,7 +183,7 @@ class Zygote:
             return
         try:
             born = template.heard(self.pids, self.strangers)
-        except EOFError:
+        except (EOFError, ConnectionError):
             self.poll.unregister(descriptor)  # it is dead or about to be: reaping it or its deadline sees to the rest
             return
         except ChildProcessError as error:
