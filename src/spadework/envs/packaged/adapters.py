@@ -63,7 +63,7 @@ class Rlve:
         torch.manual_seed = _ignore
         torch.cuda = types.SimpleNamespace(manual_seed_all=_ignore)
         sys.modules["torch"] = torch
-        self._base = importlib.import_module("Gym.environment")
+        self._base: Any = importlib.import_module("Gym.environment")
         self._environments = importlib.import_module("Gym.environments").identifier2environment
         self._controllers = importlib.import_module("Gym.parameter_controllers").identifier2controller
         self._numpy_random = importlib.import_module("numpy").random
