@@ -29,7 +29,8 @@ from typing import Any
 from sandbox import MOVES, TYPICAL, Figure, least, measured, most, told
 
 from spadework import build
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
 from spadework.envs.sandbox import Limits, Step
 from spadework.policies.base import Completion, SamplingParams

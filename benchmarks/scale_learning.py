@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 from scale_model import Clock, least, report, told
 
 from spadework import build
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.envs.sandbox import Sandbox
 from spadework.lessons.pools import hand_set_pool
 from spadework.policies.base import Policy

@@ -22,7 +22,8 @@ from typing import Any
 import torch
 
 from spadework import build
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.envs.players import guesser, oracle, play
 from spadework.envs.sandbox import Sandbox
 from spadework.lessons.pools import hand_set_pool

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from serving import serve
 
-from spadework.config import load_config
+from spadework.config_files import load_config
 from spadework.errors import ConfigError, RunError
 from spadework.integrations.slime import (
     SpadeworkSource,

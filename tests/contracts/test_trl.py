@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from serving import serve
 
-from spadework.config import load_config
+from spadework.config_files import load_config
 from spadework.errors import ConfigError
 from spadework.integrations.trl import RolloutWorker, samples_of
 from spadework.runs.store import RunStore

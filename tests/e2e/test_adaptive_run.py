@@ -9,7 +9,7 @@ import pytest
 from tests.runs import cli, start_cli, story
 
 from spadework.cli import main
-from spadework.config import override_config
+from spadework.config_files import override_config
 from spadework.runs.store import RunStore
 from spadework.selfplay.rescore import moved, rescore
 

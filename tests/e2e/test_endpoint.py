@@ -17,7 +17,8 @@ from tests.runs import story
 from spadework import build
 from spadework.cli import main
 from spadework.cli.progress import Progress
-from spadework.config import EndpointSection, load_config
+from spadework.config import EndpointSection
+from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
 from spadework.policies.openai_compat import OpenAICompatPolicy
 from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from spadework.build import build_engine, build_sandbox, build_stages
-from spadework.config import load_config
+from spadework.config_files import load_config
 from spadework.envs.static_check import check_source
 from spadework.resources import shipped
 from spadework.selfplay.corpus import Corpus

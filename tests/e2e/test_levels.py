@@ -11,7 +11,8 @@ from tests.runs import story
 
 from spadework.build import build_sandbox, build_stages
 from spadework.cli import main
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
 from spadework.resources import shipped
 from spadework.runs.records import read_designs, read_environments

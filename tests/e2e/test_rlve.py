@@ -12,7 +12,8 @@ import pytest_asyncio
 from tests.runs import story
 
 from spadework.build import build_stages
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.envs.packaged.names import parse_named
 from spadework.envs.packaged.sandbox import PackagedSandbox
 from spadework.envs.process_sandbox import ProcessSandbox

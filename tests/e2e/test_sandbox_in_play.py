@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.runs import cli, story
 
-from spadework.config import load_config
+from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
 from spadework.envs.sandbox import Limits
 from spadework.policies.base import SamplingParams

@@ -8,7 +8,7 @@ import pytest
 from tests.runs import cli
 from tinker_server import served
 
-from spadework.config import load_config
+from spadework.config_files import load_config
 from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
 

@@ -12,7 +12,7 @@ import pytest
 from tests.runs import story
 
 from spadework.cli import main
-from spadework.config import override_config
+from spadework.config_files import override_config
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
 from spadework.selfplay.pool_files import load_pool

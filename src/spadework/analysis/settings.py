@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spadework.config import RunConfig, dump_config
+from spadework.config import RunConfig
+from spadework.config_files import dump_config
 
 
 def differing(configs: Sequence[RunConfig]) -> list[tuple[str, list[Any]]]:

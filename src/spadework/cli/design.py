@@ -14,7 +14,8 @@ from spadework import build
 from spadework.analysis.designs import outcome, outcomes
 from spadework.cli.engine import open_policy
 from spadework.cli.runs import attempts_table
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.errors import ConfigError
 from spadework.selfplay.designer import SlotResult
 from spadework.selfplay.offline import design_slots, slot_number

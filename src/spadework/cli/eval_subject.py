@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from spadework import build
-from spadework.config import RunConfig, load_config, override_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config, override_config
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import ConfigError
 from spadework.evals.benchmark import Benchmark

@@ -10,7 +10,8 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput,
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from spadework import build
-from spadework.config import RunConfig, load_config, override_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config, override_config
 from spadework.errors import PolicyError
 from spadework.evals.inspect_tasks import aime2025, aime2026, gpqa, reasoning_gym, suite_task
 from spadework.evals.questions import QuestionSuite

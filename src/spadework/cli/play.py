@@ -13,7 +13,8 @@ from rich.table import Table
 
 from spadework import build
 from spadework.cli.engine import open_policy
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.envs.players import encode
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import ConfigError

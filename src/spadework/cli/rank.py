@@ -16,7 +16,8 @@ from rich.table import Table as Sheet
 
 from spadework import build
 from spadework.cli.engine import open_policy
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.envs.checking import in_order
 from spadework.errors import ConfigError
 from spadework.runs.export import SUFFIXES, write_jsonl, write_parquet

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from spadework.config import override_config
+from spadework.config_files import override_config
 from spadework.runs.store import RunStore, Score
 from spadework.selfplay.rescore import Moved, Rescored, moved, rescore, stored_scores
 

@@ -7,7 +7,7 @@ import re
 import time
 from pathlib import Path
 
-from spadework.config import load_config
+from spadework.config_files import load_config
 from spadework.errors import ConfigError
 from spadework.lessons.build import BuildSettings, build_scale_model
 from spadework.lessons.pools import hand_set_pool

@@ -18,7 +18,8 @@ from spadework import build
 from spadework.analysis import estimate
 from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
-from spadework.config import RunConfig, dump_config, load_config
+from spadework.config import RunConfig
+from spadework.config_files import dump_config, load_config
 from spadework.errors import ConfigError, RunError
 from spadework.runs.metrics import Sink
 from spadework.runs.store import RunStore

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spadework.config import EndpointSection, RunConfig, load_config
+from spadework.config import EndpointSection, RunConfig
+from spadework.config_files import load_config
 from spadework.errors import ConfigError
 from spadework.integrations.driven import DrivenRun
 from spadework.policies.template import HFTemplate

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from spadework import types
-from spadework.config import RunConfig, dump_config, parse_config
+from spadework.config import RunConfig
+from spadework.config_files import dump_config, parse_config
 from spadework.errors import RunError
 from spadework.runs.files import torn, write_folder, write_whole
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows

@@ -3,7 +3,8 @@
 import pytest
 
 from spadework.analysis.estimate import PARAMETERS, Assumptions, estimate, lines, memory
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.resources import shipped
 
 PAPER = sorted(

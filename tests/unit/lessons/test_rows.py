@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.lessons.designs import draw_design
 from spadework.lessons.documents import documents, write_corpus
 from spadework.lessons.families import FAMILIES

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from spadework.config import load_config
+from spadework.config_files import load_config
 from spadework.lessons.build import BuildSettings, build_scale_model
 from spadework.policies.models import load_model
 

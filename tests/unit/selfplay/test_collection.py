@@ -11,7 +11,8 @@ from typing import Any
 import pytest_asyncio
 
 from spadework import build
-from spadework.config import RunConfig, load_config
+from spadework.config import RunConfig
+from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
 from spadework.policies.base import Completion, SamplingParams
 from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script

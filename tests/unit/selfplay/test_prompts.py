@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from spadework.config import TOOL_SKILLS, DesignerSection, HintSection, PlaySection, RunConfig, parse_config
+from spadework.config import TOOL_SKILLS, DesignerSection, HintSection, PlaySection, RunConfig
+from spadework.config_files import parse_config
 from spadework.errors import ConfigError
 from spadework.selfplay.prompts import Brief, agent_opening, design_messages, hint_messages, skeleton_head
 from spadework.selfplay.records import Example
