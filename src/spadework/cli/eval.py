@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import importlib
 import importlib.util
 import time
@@ -24,6 +25,8 @@ from spadework.selfplay.pool_files import load_pool, write_pool
 
 REFERENCES = ("main", "all", "4b", "8b", "30b", "none")
 HELD_OUT = "heldout"
+SETTINGS = ("preset", "sampling", "data", "versions", "notes", "aggregate")
+"""Parts of a ``Setting`` that two results must share to be compared; items are paired, so ``selection`` may differ."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -156,13 +159,11 @@ def _compare(args: argparse.Namespace, console: Console) -> None:
     if not set(first) & set(second):
         raise ConfigError(f"{args.first} and {args.second} share no suite")
     for suite in set(first) & set(second):
-        one, two = first[suite].setting, second[suite].setting
-        if (one.preset, dict(one.sampling), one.data) != (two.preset, dict(two.sampling), two.data):
-            console.print(
-                f"{suite}: the two were run under different settings: {one.preset} {dict(one.sampling)} {one.data}"
-                f" and {two.preset} {dict(two.sampling)} {two.data}",
-                soft_wrap=True,
-            )
+        one, two = (dataclasses.asdict(results[suite].setting) for results in (first, second))
+        differ = [f"{name} {one[name]} and {two[name]}" for name in SETTINGS if one[name] != two[name]]
+        if differ:
+            told = f"{suite}: the two were run under different settings: {'; '.join(differ)}"
+            console.print(told, soft_wrap=True, markup=False)
     console.print(eval_tables.compare_table(first, second))
     console.print("p: two-sided, by flipping the signs of the problems' differences (McNemar's exact test for one try)")
 

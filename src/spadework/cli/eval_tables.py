@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from spadework.evals import reference
-from spadework.evals.bootstrap import paired
+from spadework.evals.bootstrap import mean_interval, paired
 from spadework.evals.records import ItemResult, SuiteResult
 from spadework.evals.selection import Curve
 from spadework.intervals import Interval
@@ -55,8 +55,9 @@ def compare_table(first: Mapping[str, SuiteResult], second: Mapping[str, SuiteRe
             one, two = (_of(result[suite], group) for result in (first, second))
             common = {item.id for item in one} & {item.id for item in two}
             one, two = ([item for item in items if item.id in common] for items in (one, two))
-            difference, p = paired(one, two)
-            means = [_percent(sum(item.score for item in items) / max(1, len(items))) for items in (one, two)]
+            by_group = not group and first[suite].setting.aggregate == "groups"
+            difference, p = paired(one, two, by_group=by_group)
+            means = [_percent(mean_interval(items, by_group=by_group).mean) for items in (one, two)]
             shown = "–" if math.isnan(p) else f"{p:.3g}"
             name = f"{suite}/{group}" if group else suite
             table.add_row(

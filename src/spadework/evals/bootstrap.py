@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -42,12 +42,15 @@ class Scored(Protocol):
         ...
 
 
-def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence: float = 0.95) -> Interval:
+def mean_interval(
+    items: Sequence[Scored], *, by_group: bool = False, confidence: float = 0.95, least: float = 0.0
+) -> Interval:
     """The mean score with a percentile interval of the bootstrap over problems.
 
     ``by_group``: the mean of the groups' means, problems drawn within each group. ``sd`` is that of the problems'
     means; ``n`` counts items. The ends are NaN below two problems. The draws are seeded: equal items, equal intervals.
     Where all scores are 0, or all 1, a bootstrap sees no doubt: the open end is then the exact binomial one.
+    ``least`` is what a score cannot fall below: -1 for differences, which are open on both sides when all are 0.
     """
     if not items:
         return Interval(math.nan)
@@ -57,9 +60,9 @@ def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence
     if len(units) < 2:
         return Interval(mean, n=len(items))
     tail = (1 - confidence) / 2
-    if mean in (0.0, 1.0) and np.all(units == mean):
+    if mean in (least, 0.0, 1.0) and np.all(units == mean):
         reach = 1 - tail ** (1 / len(units))
-        return Interval(mean, max(0.0, mean - reach), min(1.0, mean + reach), 0.0, len(items))
+        return Interval(mean, max(least, mean - reach), min(1.0, mean + reach), 0.0, len(items))
     rng = np.random.default_rng(0)
     drawn = []
     for sums, counts in groups:
@@ -70,31 +73,34 @@ def mean_interval(items: Sequence[Scored], *, by_group: bool = False, confidence
     return Interval(mean, float(low), float(high), float(np.std(units, ddof=1)), len(items))
 
 
-def paired(first: Sequence[Scored], second: Sequence[Scored]) -> tuple[Interval, float]:
+def paired(first: Sequence[Scored], second: Sequence[Scored], *, by_group: bool = False) -> tuple[Interval, float]:
     """Second minus first on the items that both hold: the difference with its interval, and a two-sided p.
 
-    The test flips the signs of the problems' differences (for one try of right or wrong that is McNemar's exact test).
+    ``by_group``: the mean of the groups' mean differences, as the score of such a suite is. The test flips the signs
+    of the problems' differences (for one try of right or wrong that is McNemar's exact test).
     """
     one, two = ({item.id: item for item in items} for items in (first, second))
     both = [name for name in one if name in two]
     if not both:
         return Interval(math.nan), math.nan
     differences = [_Difference(name, one[name], two[name].score - one[name].score) for name in both]
+    sizes = Counter(item.group if by_group else "" for item in differences)
     per_unit: dict[tuple[str, str], float] = defaultdict(float)
     for item in differences:
         per_unit[item.group, item.unit] += item.score
-    return mean_interval(differences), sign_flip(list(per_unit.values()))
+    weighed = [value / sizes[group if by_group else ""] for (group, _), value in per_unit.items()]
+    return mean_interval(differences, by_group=by_group, least=-1.0), sign_flip(weighed)
 
 
 def sign_flip(differences: Sequence[float]) -> float:
     """Two-sided p that differences so far from 0 in sum arise when each may as well have the other sign."""
     sizes = np.array([abs(value) for value in differences if value], dtype=float)
-    seen = abs(math.fsum(differences)) - 1e-9
     if not len(sizes):
         return 1.0
+    seen = abs(math.fsum(differences)) - 1e-9 * float(sizes.max())
     if np.all(sizes == sizes[0]):  # all of one size: the sum is binomial
         n, least = len(sizes), seen / sizes[0]
-        return math.fsum(math.comb(n, k) for k in range(n + 1) if abs(2 * k - n) >= least) / 2.0**n
+        return sum(math.comb(n, k) for k in range(n + 1) if abs(2 * k - n) >= least) / (1 << n)
     if len(sizes) <= EXACT:
         signs = 1 - 2 * (np.arange(2 ** len(sizes))[:, None] >> np.arange(len(sizes)) & 1)
         return float(np.mean(np.abs(signs @ sizes) >= seen))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spadework.evals.records import Item, Outcome, Setting
+from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.policies.base import Message, Policy, SamplingParams
 from spadework.types import Key
 
@@ -60,11 +60,7 @@ class QuestionSuite:
 
     def items(self) -> list[Item]:
         """Every try at every question, the tries of one beside each other."""
-        return [
-            Item(one.id if self.trials == 1 else f"{one.id}#{trial}", one.group, one.id)
-            for one in self.questions
-            for trial in range(self.trials)
-        ]
+        return [item for one in self.questions for item in tries(one.id, one.group, self.trials)]
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
         """Ask and grade; a reply cut by the token limit is graded as far as it goes."""

@@ -33,6 +33,11 @@ class Item:
     """The problem, shared by its tries: what the bootstrap draws. Empty: the item is its own."""
 
 
+def tries(unit: str, group: str, count: int) -> list[Item]:
+    """The items of one problem: itself, or ``UNIT#0``, ``UNIT#1``, … where it is tried several times."""
+    return [Item(unit if count == 1 else f"{unit}#{trial}", group, unit) for trial in range(count)]
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a benchmark says of one item."""

@@ -1,5 +1,6 @@
 """Intervals over problems, and paired tests that agree with what can be counted by hand."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -78,3 +79,26 @@ def test_eval_paired_looks_at_common_items_alone() -> None:
     assert evenly.mean == 0.5
     assert (level.mean, p) == (0.0, 1.0)
     assert level.low < 0 < level.high, "as many wins as losses leave doubt on both sides"
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
+def test_eval_paired_of_equal_differences_is_open_where_it_can_be(before: float, after: float) -> None:
+    first, second = (items({str(n): [score] for n in range(16)}) for score in (before, after))
+    found, _ = paired(first, second)
+    reach = 1 - 0.025 ** (1 / 16)
+    assert found.low == pytest.approx(max(-1.0, after - before - reach))
+    assert found.high == pytest.approx(min(1.0, after - before + reach))
+
+
+def test_eval_paired_over_groups_weighs_them_equally() -> None:
+    first = items({f"a{n}": [0.0] for n in range(18)}, "a") + items({f"b{n}": [1.0] for n in range(3)}, "b")
+    second = [dataclasses.replace(item, score=1 - item.score) for item in first]
+    assert paired(first, second)[0].mean == pytest.approx(15 / 21)
+    found, p = paired(first, second, by_group=True)
+    assert found.mean == 0.0
+    assert p == pytest.approx(1.0)
+
+
+def test_eval_sign_flip_counts_more_differences_than_a_float_holds() -> None:
+    assert sign_flip([1.0, -1.0] * 600) == 1.0
+    assert 0 < sign_flip([1.0] * 640 + [-1.0] * 560) < 0.03

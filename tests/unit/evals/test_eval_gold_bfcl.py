@@ -62,6 +62,12 @@ def test_all_800_entries_load(suite: bfcl.Bfcl) -> None:
     assert suite.setting.aggregate == "groups" and suite.setting.sampling["temperature"] == 0
 
 
+def test_tries_that_are_asked_for_are_items(suite: bfcl.Bfcl) -> None:
+    twice = bfcl.make("bfcl", SuiteOptions(trials=2))
+    assert [item.id for item in twice.items()[:2]] == [f"{suite.items()[0].id}#{trial}" for trial in range(2)]
+    assert len(twice.items()) == 1_600 and len({item.unit for item in twice.items()}) == 800
+
+
 @pytest.mark.parametrize("category", bfcl.CATEGORIES)
 async def test_gold_plays_pass_and_plays_that_skip_a_turn_fail(suite: bfcl.Bfcl, category: str) -> None:
     played = 0
@@ -120,4 +126,4 @@ async def test_twenty_calls_in_a_turn_end_the_entry(suite: bfcl.Bfcl) -> None:
 
 
 def test_items_are_named_by_the_entry(suite: bfcl.Bfcl) -> None:
-    assert suite.items()[0] == Item("multi_turn_base_0", group="base")
+    assert suite.items()[0] == Item("multi_turn_base_0", "base", "multi_turn_base_0")

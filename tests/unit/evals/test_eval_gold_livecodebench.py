@@ -13,6 +13,7 @@ import pytest
 from spadework.envs.forkserver.client import ForkServer
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import ConfigError
+from spadework.evals.contamination import suite_texts
 from spadework.evals.records import SuiteResult
 from spadework.evals.registry import SuiteOptions, open_suite
 from spadework.evals.runner import Where, run_benchmark
@@ -151,3 +152,19 @@ def test_eval_tests_that_would_run_code_are_refused(tmp_path: Path) -> None:
 def test_eval_last_block_is_the_program() -> None:
     assert lcb.read_program("```python\na\n```\ntext\n```\nb = 1\n```") == "b = 1"
     assert lcb.read_program("<think>```python\nx\n```</think> none") == ""
+
+
+def test_eval_a_problem_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "twice.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows(), rows()[0]]))
+    with pytest.raises(ConfigError, match=r"line 3: .*abc1 stands on an earlier line"):
+        lcb.load(path)
+
+
+def test_eval_a_value_nested_without_end_is_wrong_and_nothing_worse() -> None:
+    assert not lcb._same_value("[" * 200_000, "[1]")
+
+
+async def test_eval_its_statements_can_be_looked_for_in_a_corpus(data: Path) -> None:
+    found = [pair async for pair in suite_texts("livecodebench", SuiteOptions(data=data))]
+    assert found == [("abc1", "Print the sum of each line."), ("3001", "Double the numbers.")]

@@ -97,3 +97,10 @@ def test_eval_data_is_checked(tmp_path: Path, aime_file: Path, gpqa_file: Path) 
         suite_module("gpqa").check_data(broken)
     with pytest.raises(ConfigError, match="--data-help gpqa"):
         open_suite("gpqa", SuiteOptions())
+
+
+def test_eval_gpqa_refuses_a_record_that_stands_twice(gpqa_file: Path) -> None:
+    with gpqa_file.open("a", newline="") as file:
+        csv.writer(file).writerow(["rec0", "Physics", "Another?", "right", "a", "b", "c"])
+    with pytest.raises(ConfigError, match="row 7: the record 'rec0' stands on an earlier row"):
+        gpqa.load(gpqa_file)

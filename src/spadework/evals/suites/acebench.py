@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from spadework.envs.actions import strip_thinking
 from spadework.errors import ConfigError
 from spadework.evals.packages import INSTALL, require
-from spadework.evals.records import Item, Outcome, Setting
+from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
 from spadework.evals.voice import Voice
 from spadework.policies.base import Message, Policy, SamplingParams
@@ -65,7 +65,7 @@ def check_data(path: Path) -> str:
 
 
 class AceBench:
-    """Every task once; it scores 1 when all graded state of its APIs is right."""
+    """Every task; it scores 1 when all graded state of its APIs is right."""
 
     def __init__(self, name: str, options: SuiteOptions, user: Policy) -> None:
         require("evalscope", VERSION, ())
@@ -74,7 +74,7 @@ class AceBench:
         assert options.data is not None
         self._harness, self._user = acebench, user
         preset = chosen_preset(INFO, options)
-        self._sampling, self._extra = preset.sampling, dict(preset.extra)
+        self._sampling, self._extra, self._trials = preset.sampling, dict(preset.extra), preset.trials
         self._rows = {row["id"]: row for row in load(options.data)}
         told = hashlib.sha256(json.dumps(self._rows, sort_keys=True).encode()).hexdigest()
         self.setting = Setting(
@@ -91,12 +91,16 @@ class AceBench:
         )
 
     def items(self) -> Sequence[Item]:
-        """Multi-step tasks, then multi-turn ones."""
-        return [Item(row["id"], group=row["category"].removeprefix("agent_")) for row in self._rows.values()]
+        """Multi-step tasks, then multi-turn ones; the tries of one beside each other."""
+        return [
+            item
+            for row in self._rows.values()
+            for item in tries(row["id"], row["category"].removeprefix("agent_"), self._trials)
+        ]
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
         """Play one task and grade the state it ends in."""
-        row = self._rows[item.id]
+        row = self._rows[item.unit]
         scene = self._harness.Scene.begin(row, row["category"])
         agent = Voice(policy, self._sampling, (*key, 0))
         user = Voice(self._user, self._user_sampling(), (*key, 1))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spadework.evals.packages import INSTALL, require
-from spadework.evals.records import Item, Outcome, Setting
+from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.evals.registry import (
     Preset,
     SuiteInfo,
@@ -58,15 +58,15 @@ class Bfcl:
         for category in CATEGORIES:
             for entry, gold in zip(*harness.load(category), strict=True):
                 self._entries[entry["id"]] = (entry, gold)
-                self._items.append(Item(entry["id"], group=category))
+                self._items += tries(entry["id"], category, preset.trials)
 
     def items(self) -> Sequence[Item]:
-        """All 800 entries, category by category."""
+        """All 800 entries, category by category; the tries of one beside each other."""
         return self._items
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
         """Play one entry and check it."""
-        entry, gold = self._entries[item.id]
+        entry, gold = self._entries[item.unit]
         voice = Voice(policy, self._sampling, key)
         with policy.attend():
             turns = await in_thread(lambda: self._harness.converse(voice, copy.deepcopy(entry)))

@@ -70,6 +70,8 @@ def load(path: Path) -> list[Question]:
         if not all(texts):
             raise ConfigError(f"{path}, row {number}: the question or one of its choices is empty")
         name = str(row.get("Record ID") or number)
+        if name in questions:
+            raise ConfigError(f"{path}, row {number}: the record {name!r} stands on an earlier row already")
         questions[name] = Question(name, str(row.get("High-level domain") or ""), tuple(texts))
     return list(questions.values())
 

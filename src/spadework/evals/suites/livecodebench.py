@@ -11,6 +11,7 @@ import json
 import pickle
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from io import BytesIO
@@ -79,6 +80,12 @@ def make(name: str, options: SuiteOptions) -> Benchmark:
     return QuestionSuite(setting, preset.sampling, preset.trials, load(options.data), _pose, grader.grade)
 
 
+def texts(options: SuiteOptions) -> Iterator[tuple[str, str]]:
+    """What a corpus must not hold: each problem's statement."""
+    if options.data is not None:
+        yield from ((question.id, question.data.text) for question in load(options.data))
+
+
 def check_data(path: Path) -> str:
     """What a user's file holds. Raises ``ConfigError``."""
     questions = load(path)
@@ -89,7 +96,7 @@ def check_data(path: Path) -> str:
 
 def load(path: Path) -> list[Question]:
     """The problems of a file. Raises ``ConfigError`` that names the line."""
-    questions = []
+    questions: dict[str, Question] = {}
     for number, row in jsonl(path):
         try:
             metadata = json.loads(row.get("metadata") or "{}")
@@ -102,10 +109,13 @@ def load(path: Path) -> list[Question]:
             )
             if not problem.tests:
                 raise ValueError("no test")
-            questions.append(Question(str(row["question_id"]), str(row.get("difficulty", "")), problem))
+            name = str(row["question_id"])
+            if name in questions:
+                raise ValueError(f"question_id {name} stands on an earlier line already")
+            questions[name] = Question(name, str(row.get("difficulty", "")), problem)
         except (KeyError, ValueError, TypeError, zlib.error, pickle.UnpicklingError) as error:
             raise ConfigError(f"{path}, line {number}: no problem of LiveCodeBench: {error!r}") from None
-    return questions
+    return list(questions.values())
 
 
 def read_program(reply: str) -> str:
@@ -180,7 +190,7 @@ def _arguments(given: str) -> str:
 def _same_value(found: str, expected: str) -> bool:
     try:
         return bool(json.loads(found) == json.loads(expected))
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or nested without end
         return found.strip() == expected.strip()
 
 
