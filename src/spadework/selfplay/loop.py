@@ -270,7 +270,8 @@ class SelfPlay:
         free = [environment for environment in self.stages.fillers if environment.id not in playing]
         if not free:
             return None
-        return free[derive_seed(self.config.run.seed, "filler", cycle, slot) % len(free)]
+        filler = free[derive_seed(self.config.run.seed, "filler", cycle, slot) % len(free)]
+        return dataclasses.replace(filler, cycle=cycle)  # it may come again, and each time is a row of its own
 
     def _check_faults(self, episodes: Sequence[Episode], cycle: int) -> None:
         """Stop loudly when the machinery, not the programs, fails (faults.md, 4)."""
@@ -323,7 +324,7 @@ class SelfPlay:
         return fixed.metrics()
 
     def _retire(self, estimates: Mapping[str, Estimate]) -> dict[str, float]:
-        """Take what is mastered, or hopeless even with the hint, out of its slot."""
+        """Take what is mastered, or known to be hopeless even with the hint, out of its slot."""
         if not self.config.pool.retire:
             return {}
         regret_of = self.stages.memory.regret_of

@@ -24,6 +24,7 @@ class Remembered:
     cycle: int
     win_rate: float
     regret: float
+    """NaN where the hinted arm was never played."""
 
     def environment(self, domain: Domain) -> Environment:
         """To be played again, without its hint."""
@@ -61,9 +62,9 @@ class Memory:
             del self._entries[next(iter(self._entries))]
 
     def regret_of(self, environment_id: str) -> float:
-        """The regret last written for an environment; 0 for one that is not held."""
+        """The regret last written for an environment; NaN for one that is not held."""
         entry = self._entries.get(environment_id)
-        return entry.regret if entry else 0.0
+        return entry.regret if entry else math.nan
 
     def draw_past(self, n: int, playing: Collection[str], rng: random.Random) -> list[Remembered]:
         """Up to ``n`` entries of environments that are not in play."""
@@ -79,8 +80,8 @@ class Memory:
     ) -> tuple[Example, ...]:
         """Examples for a prompt.
 
-        Good ones are drawn from the top max(3n, 10) by regret among those of ``skill`` with a win rate in
-        [0.15, 0.85]; bad ones from those above 0.9 or below 0.1.
+        Good ones are drawn from the top max(3n, 10) by regret (an unknown one counts as 0) among those of ``skill``
+        with a win rate in [0.15, 0.85]; bad ones from those above 0.9 or below 0.1.
 
         Args:
             skill: of the design.
@@ -90,7 +91,8 @@ class Memory:
             fits: takes a program and says whether the budget still holds it; asked once for each that is drawn.
         """
         same = [entry for entry in self._entries.values() if entry.skill == skill]
-        middle = sorted((e for e in same if 0.15 <= e.win_rate <= 0.85), key=lambda e: -e.regret)
+        middle = [entry for entry in same if 0.15 <= entry.win_rate <= 0.85]
+        middle.sort(key=lambda entry: 0.0 if math.isnan(entry.regret) else -entry.regret)
         top = middle[: max(3 * positive, 10)]
         edges = [entry for entry in same if entry.win_rate > 0.9 or entry.win_rate < 0.1]
         drawn: list[tuple[Remembered, Label]] = [(entry, "good") for entry in _draw(top, positive, rng)]

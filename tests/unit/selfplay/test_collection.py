@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from spadework import build
@@ -178,3 +179,38 @@ async def test_late_episodes_are_faults_or_go_on_in_the_next_cycle(sandbox: Fork
         assert all(e.cycle > 0 and e.arm == "unhinted" and e.valid for e in carried)
         assert all(segment.policy_version == 1 for e in carried for segment in e.segments), "the weights of the reply"
         assert self_run._carried == []
+
+
+def losing(messages: Any, rng: random.Random, version: int) -> str:
+    """Sound programs, and an agent that never solves any."""
+    opening = messages[0]["content"] + messages[-1]["content"]
+    designs = "Write one new environment" in opening or "source of a text game" in opening
+    return sound(messages, rng, version) if designs else "\\boxed{no idea}"
+
+
+@pytest.mark.parametrize(("hinted", "hopeless"), [(3, 2.0), (0, 0.0)])
+async def test_what_nobody_solves_is_hopeless_only_where_the_hint_was_seen_to_be_no_help(
+    sandbox: ForkServer, hinted: int, hopeless: float
+) -> None:
+    game = self_play(config("pool.retire=true", f"play.hinted_episodes={hinted}"), sandbox)
+    record = (await game.collect(Timed(lambda key: 0.0, losing), 0)).record
+    assert {play.win_rate for play in record.plays} == {0.0}
+    assert record.metrics["pool/hopeless"] == hopeless
+    assert len(game.stages.pool.environments) == 2 - hopeless
+
+
+async def test_a_bundled_environment_may_fill_a_slot_again(sandbox: ForkServer, tmp_path: Any) -> None:
+    def nothing(messages: Any, rng: random.Random, version: int) -> str:
+        return "\\boxed{no idea}"
+
+    given = ["pool.retire=true", "pool.seed_examples=true", "designer.attempts=1", "designer.every=1"]
+    settings = config(*given, "run.cycles=2")
+    game, policy = self_play(settings, sandbox), Timed(lambda key: 0.0, nothing)
+    game.stages.fillers = game.stages.fillers[:2]
+    store = RunStore.create(tmp_path / "run", settings)
+    await game.run(policy, ScriptedTrainer(policy), store)
+    rows = store.rows("environments")
+    store.close()
+    assert sorted((row["id"], row["cycle"]) for row in rows) == sorted(
+        (one.id, cycle) for one in game.stages.fillers for cycle in (0, 1)
+    )

@@ -46,6 +46,15 @@ def test_whole_programs_or_none():
     assert names(draw(memory, fits=lambda source: len(source) < 50)) == {("short", "good")}
 
 
+def test_an_unknown_regret_counts_as_none():
+    memory = Memory()
+    for name, regret in [("a", -0.5), ("b", math.nan), *((f"c{i}", 0.5) for i in range(9))]:
+        memory.remember(entry(name, regret=regret))
+    drawn = {name for seed in range(40) for name, _ in names(draw(memory, seed=seed))}
+    assert "b" in drawn
+    assert "a" not in drawn
+
+
 def test_the_oldest_leave_and_an_update_keeps_its_place():
     memory = Memory(size=2)
     for name in ("a", "b"):
@@ -54,7 +63,7 @@ def test_the_oldest_leave_and_an_update_keeps_its_place():
     assert memory.regret_of("a") == 0.7
     memory.remember(entry("c"))
     assert [e.environment_id for e in memory.entries] == ["b", "c"]
-    assert memory.regret_of("a") == 0.0
+    assert math.isnan(memory.regret_of("a"))
 
 
 def test_state_round_trip():
