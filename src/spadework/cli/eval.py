@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     moved.add_argument("-n", type=int, default=4, metavar="N", help="episodes an environment and checkpoint")
     moved.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
     moved.add_argument("--jobs", type=int, default=0, metavar="N", help="episodes at a time; 0 for all")
+    moved.add_argument("--out", type=Path, metavar="DIR", help="where results go, a folder a checkpoint (default: RUN)")
     split = verbs.add_parser("split", help="split a pool by grounding document: to train on, and held out")
     split.add_argument("pool", type=Path, metavar="POOL")
     split.add_argument("--share", type=float, default=0.2, help="of the documents that is held out")

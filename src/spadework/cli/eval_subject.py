@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from spadework import build
 from spadework.config import RunConfig
@@ -50,6 +51,9 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--endpoint", action="append", default=[], metavar="URL", help="any OpenAI-compatible endpoint")
     parser.add_argument("--user-endpoint", metavar="URL", help="who plays the simulated user or judges")
     parser.add_argument("--user-model", metavar="NAME", help="its name there")
+    parser.add_argument(
+        "--user-key-env", metavar="VARIABLE", help="holds its key (default: endpoint.key_env, but for another host)"
+    )
     parser.add_argument("--config", metavar="NAME", help="a TOML file or shipped config for the engine's settings")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
 
@@ -91,7 +95,7 @@ async def transfer(args: argparse.Namespace, watch: Watch) -> dict[str, SuiteRes
                 sandbox,
                 build.build_rules(config, args.n),
             )
-            where = Where(subject.folder, args.jobs)
+            where = Where(args.out / subject.folder.name if args.out else subject.folder, args.jobs)
             name = "start" if cycle == START else f"cycle {cycle + 1}"
             results[name] = await run_benchmark(suite, policy, subject.told, where, watch)
     return results
@@ -158,12 +162,23 @@ async def _user(args: argparse.Namespace, config: RunConfig) -> AsyncIterator[Po
     if args.user_endpoint is None:
         yield None
         return
-    settings = config.endpoint.model_copy(update={"urls": (args.user_endpoint,)})
-    policy = build.build_endpoint(settings, args.user_model or args.model or "", config.run.seed)
+    name = args.user_model or args.model
+    if not name:
+        raise ConfigError("--user-endpoint needs --user-model: the model's name there")
+    update = {"urls": (args.user_endpoint,), "weights": (), "key_env": _user_key(args, config)}
+    policy = build.build_endpoint(config.endpoint.model_copy(update=update), name, config.run.seed)
     try:
         yield policy
     finally:
         await policy.close()
+
+
+def _user_key(args: argparse.Namespace, config: RunConfig) -> str:
+    """The variable of the user's key. The key of the model's own endpoint is not shown to another host."""
+    if args.user_key_env is not None:
+        return str(args.user_key_env)
+    own = {urlsplit(url).netloc for url in config.endpoint.urls if config.model.name.startswith(build.ENDPOINT)}
+    return config.endpoint.key_env if not own or urlsplit(args.user_endpoint).netloc in own else ""
 
 
 def _open(

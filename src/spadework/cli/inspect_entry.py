@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,16 @@ class SpadeworkModel(ModelAPI):
         base = load_config(options["config"]) if "config" in options else RunConfig()
         self._config = override_config(base, [f"model.name={model_name!r}"])
         self._policy: Policy | None = None
+        self._opening = asyncio.Lock()
 
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
     ) -> ModelOutput:
         """One reply. Its draw is seeded by the conversation and by ``config.seed``."""
-        if self._policy is None:
-            self._policy = await build.build_policy(self._config, build.build_sandbox(self._config), lambda note: None)
+        async with self._opening:  # replies are asked for together, and share one engine
+            if self._policy is None:
+                sandbox = build.build_sandbox(self._config)
+                self._policy = await build.build_policy(self._config, sandbox, lambda note: None)
         messages = [Message(role=one.role, content=one.text) for one in input]
         sampling = SamplingParams(
             max_tokens=config.max_tokens or MOST_TOKENS,

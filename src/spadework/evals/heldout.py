@@ -57,13 +57,19 @@ class HeldOut:
     ) -> None:
         self._asked = [(one, group) for one, group in environments if arm == "unhinted" or one.hint]
         self._arm, self._sandbox, self._rules = arm, sandbox, rules
-        sampling = asdict(rules.settings("games").sampling)
-        digest = hashlib.sha256("\n".join(sorted(one.sha256 + one.hint for one, _ in self._asked)).encode()).hexdigest()
+        domains: list[Domain] = sorted({one.domain for one, _ in self._asked}) or ["games"]
+        play = rules.settings(domains[0])
+        sampling = asdict(play.sampling)
+        digest = _digest([f"{one.sha256} {group} {one.hint}" for one, group in self._asked])
         self.setting = Setting(
             suite=name,
             preset=rules.preset,
             sampling={key: value for key, value in sampling.items() if value not in ((), None)}
-            | {"episodes": rules.episodes, "max_turns": rules.settings("games").limits.max_turns, "seed": rules.seed},
+            | {"episodes": rules.episodes, "max_turns": play.limits.max_turns, "seed": rules.seed}
+            | {
+                "max_episode_tokens": play.max_episode_tokens,
+                "prompts": _digest([f"{one} {rules.settings(one).opening}" for one in domains])[:12],
+            },
             versions=versions(),
             data=f"{len(self._asked)} environments sha256 {digest}",
         )
@@ -139,6 +145,10 @@ def by_age(environments: Sequence[Environment], parts: int) -> list[tuple[Enviro
     ordered = sorted(environments, key=lambda one: one.cycle)
     cut = [ordered[len(ordered) * part // parts : len(ordered) * (part + 1) // parts] for part in range(parts)]
     return [(one, f"cycles {own[0].cycle}-{own[-1].cycle}") for own in cut for one in own]
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
 
 
 def _raised(fault: Fault) -> FaultError:

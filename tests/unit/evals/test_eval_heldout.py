@@ -8,6 +8,7 @@ import pytest
 from spadework.envs.forkserver.client import ForkServer
 from spadework.envs.sandbox import Limits
 from spadework.evals.heldout import HeldOut, Rules, by_age, by_skill, split_by_document
+from spadework.evals.records import Setting
 from spadework.evals.runner import Where, run_benchmark
 from spadework.policies.base import SamplingParams
 from spadework.policies.scripted import PROGRAM, ScriptedPolicy, demo_script
@@ -74,3 +75,16 @@ def test_eval_heldout_leaves_out_what_has_no_hint_from_the_hinted_arm_alone(arm:
     asked = by_skill([environment(1, "d1"), replace(environment(2, "d2"), hint="")])
     suite = HeldOut("heldout", asked, arm, None, RULES)  # type: ignore[arg-type]
     assert len(suite.items()) == (12 if arm == "unhinted" else 6)
+
+
+def test_eval_heldout_results_of_other_ages_or_prompts_are_told_apart() -> None:
+    pool = [environment(number, "", cycle=number) for number in range(6)]
+
+    def setting(parts: int, prompt: str = "Play.") -> Setting:
+        told = PlaySettings(({"role": "system", "content": prompt},), Limits(), SamplingParams(64))
+        rules = replace(RULES, settings=lambda domain: told)
+        return HeldOut("transfer", by_age(pool, parts), "unhinted", None, rules).setting  # type: ignore[arg-type]
+
+    assert setting(3) == setting(3)
+    assert setting(3).data != setting(2).data
+    assert setting(3).sampling["prompts"] != setting(3, "Win.").sampling["prompts"]
