@@ -38,6 +38,9 @@ def summarise(
         "designer/valid_share": _mean(float(d.accepted) for d in designs if d.fault is None),
         "designer/ran_share": _mean(float(d.ran) for d in designs if d.fault is None),
         "pool/learnable_share": _mean(float(LEARNABLE[0] <= rate <= LEARNABLE[1]) for rate in known),
+        "pool/reward_levels": _mean(
+            float(len({round(value, 6) for value in g.returns})) for g in groups if g.arm == "unhinted" and g.valid
+        ),
         "pool/seed_spread": _mean(one.seed_spread for one in seen.values()),
         **_controls(groups, hinted),
     }

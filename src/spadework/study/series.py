@@ -79,7 +79,7 @@ def read_run(study: Study, folder: StudyFolder, arm: str, seed: int) -> RunSerie
         name: [(cycle + 1, value) for cycle, value in points] for name, points in metrics.items()
     }
     series |= {name: points for name in DERIVED if name in wanted and (points := _derived(metrics, DERIVED[name]))}
-    if LEVELS in wanted:
+    if LEVELS in wanted and LEVELS not in series:  # a run from before it was a metric
         series[LEVELS] = [(int(file.stem) + 1, reward_levels(file)) for file in files]
     series |= _held_out(evaluations)
     return RunSeries(

@@ -87,3 +87,9 @@ def test_controls_are_reported_beside_regret_and_move_nothing_else():
     assert {name: value for name, value in metrics.items() if name not in counted} == {
         name: value for name, value in without.items() if name not in counted
     }
+
+
+def test_reward_levels_are_those_of_the_unhinted_arm():
+    assert summary(PLAYED)["pool/reward_levels"] == 2
+    assert summary([group("unhinted", 0.0, 0.3, 0.1 + 0.2), group("hinted", 1.0, 0.5)])["pool/reward_levels"] == 2
+    assert "pool/reward_levels" not in summary([group("hinted", 1.0)])

@@ -13,7 +13,7 @@ const PANELS = [
   ["Designs", "share of attempts", { "designer/valid_share": "accepted", "designer/ran_share": "ran" }],
   ["Diversity", "of recent designs", { "designer/vendi": "Vendi / n", "designer/largest_structure_share": "largest structure" }],
   ["Return", "unhinted", { "agent/unhinted_return": "all", "agent/anchor_return": "anchors" }],
-  ["Reward levels", "distinct rewards an environment", { "env/reward_levels": "levels" }],
+  ["Reward levels", "distinct unhinted returns of an environment", { "pool/reward_levels": "levels" }],
   ["Episodes", "share", { "agent/truncated_share": "truncated", "agent/malformed_share": "malformed turns" }],
   ["Turns", "of an episode", { "agent/turns": "turns" }],
   ["Tokens a second", "sampled, while collecting", { "tokens/per_second": "tokens/s" }],
