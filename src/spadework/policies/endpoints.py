@@ -94,12 +94,14 @@ class Endpoints:
         self._counts["requests"] += 1
         call = _Call(path, json.dumps(body).encode(), route)
         failure: _Failure | None = None
+        tried: Counter[_Host] = Counter()
         try:
             async with asyncio.timeout(self.settings.deadline_seconds) as deadline:
                 for attempt in range(self.settings.retries + 1):
-                    order = self._order(route)
+                    host = min(self._order(route), key=tried.__getitem__)
+                    tried[host] += 1
                     try:
-                        return await self._try(order[attempt % len(order)], call, read, deadline)
+                        return await self._try(host, call, read, deadline)
                     except _Failure as error:
                         failure = error
                     if failure.final or attempt == self.settings.retries:
@@ -179,7 +181,7 @@ class Endpoints:
             raise _refusal(host.url, status, headers, self._said(raw))
         try:
             return json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise _Failure("NOT_JSON", f"{host.url} answered what is no JSON: {self._said(raw)!r}") from None
 
     async def _exchange(self, host: _Host, call: _Call) -> tuple[int, httpx.Headers, bytes]:
@@ -207,7 +209,7 @@ class Endpoints:
         try:
             error = json.loads(raw)["error"]
             text = str(error["message"] if isinstance(error, dict) else error)
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             pass
         return (text.replace(self._key, "***") if self._key else text)[:300]
 

@@ -36,7 +36,7 @@ class OpenAICompatPolicy:
         run_seed: with a request's key, the ``seed`` that the server is sent.
 
     Raises:
-        ConfigError: there is no address, or the environment variable of the key is not set.
+        ConfigError: there is no address, or the environment variable of the key is not set or holds no key.
     """
 
     version = 0
@@ -46,9 +46,11 @@ class OpenAICompatPolicy:
             raise ConfigError(
                 f'no address for the model {model!r}: set endpoint.urls, e.g. ["http://localhost:8000/v1"]'
             )
-        key = os.environ.get(settings.key_env, "") if settings.key_env else ""
+        key = os.environ.get(settings.key_env, "").strip() if settings.key_env else ""
         if settings.key_env and not key:
             raise ConfigError(f"endpoint.key_env names {settings.key_env}, but that environment variable is not set")
+        if not (key.isascii() and key.isprintable()):  # such a header would come back in an error, key and all
+            raise ConfigError(f"endpoint.key_env names {settings.key_env}, which holds more than a key's characters")
         self.settings, self.model, self.run_seed = settings, model, run_seed
         self.endpoints = Endpoints(settings, key)
 

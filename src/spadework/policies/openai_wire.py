@@ -167,7 +167,7 @@ def _arguments(given: Any) -> Any:
     """Arguments arrive as JSON text; what is no JSON stays the text that the model wrote, for the parser to judge."""
     try:
         return json.loads(given) if isinstance(given, str) else given
-    except ValueError:
+    except (ValueError, RecursionError):
         return given
 
 
@@ -203,9 +203,11 @@ def _tokens(choice: Mapping[str, Any]) -> tuple[tuple[int, ...], tuple[float, ..
         except (TypeError, LookupError):
             raise Unusable("its token log-probabilities are broken") from None
     else:
-        ids = choice.get("token_ids") or ()
-        content = (choice.get("logprobs") or {}).get("content") or ()
-        values = [one.get("logprob") if isinstance(one, dict) else None for one in content]
+        ids, given = choice.get("token_ids") or (), choice.get("logprobs")
+        content = given.get("content") if isinstance(given, dict) else None
+        values = [one.get("logprob") if isinstance(one, dict) else None for one in content or ()]
+    if not isinstance(ids, list | tuple):
+        raise Unusable("its token ids are no list")
     if not ids or not values:
         return (), ()
     if len(ids) != len(values):

@@ -86,7 +86,7 @@ async def test_a_retry_gives_what_the_first_attempt_would_have_given() -> None:
 
 
 async def test_a_refusal_is_not_repeated_and_never_shows_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("A_KEY", "sk-secret")
+    monkeypatch.setenv("A_KEY", "sk-secret\n")  # as read from a file
     async with served(Manners(), key_env="A_KEY") as (policy, server):
 
         async def refuse(writer: Any, *request: Any) -> bool:
@@ -189,6 +189,7 @@ async def test_a_conversation_stays_where_it_began_and_moves_when_that_is_gone()
             await chat.reply(PARAMS, (1,))
         assert (one.served, two.served) == (2 * shares[0], 2 * shares[1])
         await one.__aexit__()
+        policy.settings = policy.endpoints.settings = settings.model_copy(update={"retries": 1})
         for chat in chats:
             chat.observe({"role": "user", "content": "on"})
             assert (await chat.reply(PARAMS, (2,))).text.startswith("5 ")
@@ -263,6 +264,9 @@ def test_answers_that_contradict_themselves_are_unusable() -> None:
     assert read_answer(answer(**whole), PARAMS).logprobs == (-1.0, 0.0)
     assert read_answer(answer(meta_info={"output_token_logprobs": [[-1.5, 7, None]]}), PARAMS).tokens == (7,)
     assert read_answer(answer(message={"content": None, "reasoning": "hm"}), PARAMS).text == ""
+    assert read_answer(answer(token_ids=[1], logprobs=[-1.0]), PARAMS).tokens == ()
+    deep = {"id": "a", "function": {"name": "look", "arguments": "[" * 50_000}}
+    assert "[[[" in read_answer(answer(message={"content": "", "tool_calls": [deep]}), PARAMS).text
     broken = [
         {},
         {"choices": [1]},
@@ -273,6 +277,7 @@ def test_answers_that_contradict_themselves_are_unusable() -> None:
         answer(**{**whole, "token_ids": [1, -2]}),
         answer(token_ids=[1], logprobs={"content": [{"logprob": float("nan")}]}),
         answer(meta_info={"output_token_logprobs": [3]}),
+        answer(token_ids=7, logprobs={"content": [{"logprob": -1}]}),
         answer(message={"content": "x", "tool_calls": [{"id": 3}]}),
         {**answer(**whole), "usage": {"completion_tokens": 3}},
     ]
@@ -304,6 +309,11 @@ def test_errors_name_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
         OpenAICompatPolicy(EndpointSection(), "model")
     with pytest.raises(ConfigError, match="NO_SUCH_KEY"):
         OpenAICompatPolicy(EndpointSection(urls=("http://x",), key_env="NO_SUCH_KEY"), "model")
+    for key in ("sk-one\nsk-two", "sk-\xe9"):
+        monkeypatch.setenv("ODD_KEY", key)
+        with pytest.raises(ConfigError, match="ODD_KEY") as caught:
+            OpenAICompatPolicy(EndpointSection(urls=("http://x",), key_env="ODD_KEY"), "model")
+        assert "sk-" not in str(caught.value)
 
 
 async def test_ids_begin_a_new_segment_where_the_server_renders_the_history_anew() -> None:
