@@ -55,8 +55,7 @@ def in_child(judge: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, 
     theirs.close()
     data, late = _receive(ours, child)
     ours.close()
-    if late:
-        os.kill(child, 9)
+    os.kill(child, 9)  # one that hung up may still run
     os.waitpid(child, 0)
     if late:
         return {"fault": ["HANG", f"no verdict within {CPU_SECONDS:g} CPU seconds"]}
@@ -89,11 +88,13 @@ def _judge(sock: int, judge: Callable[..., Any], arguments: dict[str, Any]) -> N
     try:
         confine.confine(sock, MEMORY)
         where = wire.SOCKET
-        reply = {"value": judge(**arguments)}
+        said = json.dumps({"value": judge(**arguments)})
     except BaseException as error:  # noqa: BLE001 - the parent is told, whatever it was
-        reply = _told(error)
-    os.write(where, json.dumps(reply).encode())
-    os._exit(0)
+        said = json.dumps(_told(error))
+    try:
+        os.write(where, said.encode())
+    finally:
+        os._exit(0)  # and never on into the parent's own code
 
 
 def _told(error: BaseException) -> dict[str, Any]:

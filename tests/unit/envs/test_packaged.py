@@ -5,6 +5,7 @@ import importlib.util
 import os
 import signal
 import sys
+import time
 
 import pytest
 import pytest_asyncio
@@ -134,6 +135,17 @@ async def test_a_cancelled_call_leaves_no_reply_behind(workers):
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert (await session.reset(3)).observation == question
+    others = PackagedSandbox(ProcessSandbox(), workers=1)
+    try:
+        session = await others.open("rlve:Sorting", Limits())
+        task = asyncio.create_task(session.reset(3))
+        while others.worker(Named("rlve", "Sorting"), 3).process is None:
+            await asyncio.sleep(0.01)
+        task.cancel()  # while it starts
+        await asyncio.gather(task, return_exceptions=True)
+        assert (await session.reset(3)).observation == question
+    finally:
+        await others.close()
 
 
 @rlve
@@ -156,15 +168,18 @@ class _Gullible:
         ("__import__('os').fork()", "RAISED"),
         ("len(open('/etc/passwd').read())", "RAISED"),
         ("__import__('os')._exit(0)", "DIED"),
+        ("__import__('os').close(3) or __import__('time').sleep(30)", "DIED"),
         ("sum(1 for _ in iter(int, 1))", "HANG"),
     ],
 )
 async def test_an_answer_that_is_run_as_code_gets_nowhere(monkeypatch, answer, code):
     monkeypatch.setattr(confined_worker, "CPU_SECONDS", 0.3)
     assert worker._judge(_Gullible(), "0.25 + 0.5") == 0.75
+    began = time.monotonic()
     with pytest.raises(worker.JudgementError) as stopped:
         worker._judge(_Gullible(), answer)
     assert stopped.value.args[0] == code
+    assert time.monotonic() - began < 20
 
 
 async def test_programs_still_run_beside(workers, game):

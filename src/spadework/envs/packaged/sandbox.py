@@ -112,22 +112,22 @@ class WorkerProcess:
         self.package = package
         self.process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
-        self._hung: dict[tuple[Any, ...], ProgramError] = {}
+        self._hung: dict[tuple[Any, ...], str] = {}
 
     async def ask(self, request: dict[str, Any], seconds: float) -> Any:
         """The reply's value. Raises ``ProgramError`` for the package's failures, ``SandboxError`` for the worker's."""
         asked = tuple(request.values())
         async with self._turn:
             if asked in self._hung:  # a group shares its problem: no use in waiting once for each of its episodes
-                raise self._hung[asked]
+                raise ProgramError(wire.HANG, self._hung[asked])
             process = self.process or await self._start()
             try:
                 async with asyncio.timeout(seconds):
                     reply = await self._exchange(process, request)
             except TimeoutError:
                 await self.close()
-                self._hung[asked] = ProgramError(wire.HANG, f"{request['do']} gave no answer within {seconds:g} s")
-                raise self._hung[asked] from None
+                self._hung[asked] = f"{request['do']} gave no answer within {seconds:g} s"
+                raise ProgramError(wire.HANG, self._hung[asked]) from None
             except BaseException:  # cancelled half-way: the reply would be taken for the next one's
                 await self.close()
                 raise
@@ -167,6 +167,9 @@ class WorkerProcess:
         except (TimeoutError, ProgramError, SandboxError) as error:
             await self.close()
             raise SandboxError(NO_START, f"a worker of {self.package} did not start: {error}") from None
+        except BaseException:  # cancelled: what it says when it is ready would be taken for the next reply
+            await self.close()
+            raise
         return process
 
     async def close(self) -> None:
