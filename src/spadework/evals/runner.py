@@ -10,22 +10,26 @@ import asyncio
 import dataclasses
 import json
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from spadework.errors import ConfigError, FaultError, RunError
+from spadework.errors import ConfigError, FaultError, RunError, SpadeworkError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.records import Item, ItemResult, Setting, SuiteResult, item_from, read_result, write_result
 from spadework.policies.base import Policy
 from spadework.runs.files import write_whole
+from spadework.types import Fault
 
 LOOK_AFTER = 8
 """Items after which too many faults of the endpoint stop a suite."""
 MOST_FAULTS = 0.5
 """Their share that does."""
+RAISED = "raised"
+"""Code of the fault of an item whose harness or scorer raised what it should not."""
 
 
 class Watch(Protocol):
@@ -99,7 +103,7 @@ async def run_benchmark(
 
     Raises:
         ConfigError: what lies in the folder belongs to another setting or subject.
-        RunError: too many items failed by the endpoint; those are tried again by the next call.
+        RunError: too many items failed by endpoint or grader; those are tried again by the next call.
     """
     watch = watch or Nobody()
     setting = dataclasses.replace(benchmark.setting, selection=str(where.choice))
@@ -151,14 +155,16 @@ async def _score_all(
 
 
 async def score_item(benchmark: Benchmark, policy: Policy, item: Item, key: tuple[int, ...]) -> ItemResult:
-    """Score one item; a fault is part of the result."""
+    """Score one item; a fault is part of the result, and so is what a harness or a scorer stumbles over."""
     began = time.monotonic()
     unit = item.unit or item.id
     try:
         outcome = await benchmark.score(policy, item, key)
-    except FaultError as error:
+    except Exception as error:
+        if isinstance(error, SpadeworkError) and not isinstance(error, FaultError):
+            raise  # of what was asked, and no item's
         spent = round(time.monotonic() - began, 3)
-        return ItemResult(item.id, item.group, unit, 0.0, seconds=spent, fault=error.fault)
+        return ItemResult(item.id, item.group, unit, 0.0, seconds=spent, fault=_fault(error))
     return ItemResult(
         id=item.id,
         group=item.group,
@@ -171,13 +177,26 @@ async def score_item(benchmark: Benchmark, policy: Policy, item: Item, key: tupl
     )
 
 
+def _fault(error: Exception) -> Fault:
+    """The fault of what was raised; one that nobody foresaw is the grader's, with its traceback."""
+    if isinstance(error, FaultError):
+        return error.fault
+    told = f"{type(error).__name__}: {error}"[:300]
+    return Fault("grader", RAISED, told, "".join(traceback.format_exception(error))[-4_000:])
+
+
+def _is_ours(fault: Fault) -> bool:
+    """Whether server or scorer failed, and not the model."""
+    return fault.kind == "endpoint" or fault.code == RAISED
+
+
 def _check_faults(suite: str, ended: Sequence[ItemResult]) -> None:
-    """Stop loudly when the endpoint, not the model, fails: zeros of a dead server are no score."""
-    faults = [one.fault for one in ended if one.fault is not None and one.fault.kind == "endpoint"]
+    """Stop loudly when server or scorer, not the model, fails: zeros of a dead server are no score."""
+    faults = [one.fault for one in ended if one.fault is not None and _is_ours(one.fault)]
     if len(ended) >= LOOK_AFTER and len(faults) > MOST_FAULTS * len(ended):
         raise RunError(
-            f"{suite}: {len(faults)} of {len(ended)} items failed by the endpoint, the last one: {faults[-1].code} "
-            f"{faults[-1].message}. The same command tries them again."
+            f"{suite}: {len(faults)} of {len(ended)} items failed by the {faults[-1].kind}, the last one: "
+            f"{faults[-1].code} {faults[-1].message}. The same command tries them again."
         )
 
 
@@ -196,7 +215,7 @@ class _Book:
         self.results = {
             name: one
             for name, one in self.results.items()
-            if one.fault is None or not (retry or (one.fault.kind == "endpoint" and self._path.exists()))
+            if one.fault is None or not (retry or (_is_ours(one.fault) and self._path.exists()))
         }
         write_whole(self._path, self._write)
         self._file = self._path.open("a", encoding="utf-8")

@@ -181,3 +181,9 @@ async def test_a_multi_step_agent_that_asks_is_told_not_to(suite) -> None:
     from spadework.evals.harness.acebench import NUDGE
 
     assert NUDGE not in prompts[0] and f"execution result:{NUDGE}" in prompts[1] and "Which message" not in prompts[1]
+
+
+def test_a_message_too_deep_to_parse_calls_nothing() -> None:
+    from spadework.evals.harness import acebench as harness
+
+    assert not harness._calls_something("[f(x=" + "-" * 100_000 + "1)]")

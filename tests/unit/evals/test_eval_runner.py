@@ -1,5 +1,6 @@
 """A suite runs item by item: killed halfway it goes on to the same result, and a fault is a failure that is shown."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from spadework.policies.scripted import ScriptedPolicy
 SUBJECT = {"model": "scripted"}
 
 
-class Killed(Exception):
+class Killed(BaseException):
     pass
 
 
@@ -98,3 +99,20 @@ def test_eval_choice_keeps_all_tries_of_a_problem() -> None:
     assert [item.unit for _, item in Choice(only=("b",)).of(items)] == ["1", "1", "3", "3", "5", "5"]
     with pytest.raises(ConfigError, match="the groups are: a, b"):
         Choice(only=("c",)).of(items)
+
+
+async def test_eval_what_a_scorer_stumbles_over_is_one_items_fault_with_its_traceback(tmp_path: Path) -> None:
+    async def grade(question: Question, trial: int, reply: str) -> Grade:
+        return Grade({"1": 1.0}.get(question.id, 0.0) if question.id != "3" else {}["no such answer"])
+
+    stumbling = dataclasses.replace(suite(trials=1), grade=grade)
+    result = await run_benchmark(stumbling, adder(), SUBJECT, Where(tmp_path / "one"))
+    (bad,) = [item for item in result.items if item.fault]
+    assert (result.n, result.errors, bad.id, bad.score, bad.fault.code) == (12, 1, "3", 0.0, "raised")
+    assert "KeyError" in bad.fault.message and "in grade" in bad.fault.detail
+
+    async def always(question: Question, trial: int, reply: str) -> Grade:
+        raise LookupError("of every item")
+
+    with pytest.raises(RunError, match="8 of 8 items failed by the grader, the last one: raised LookupError"):
+        await run_benchmark(dataclasses.replace(suite(), grade=always), adder(), SUBJECT, Where(tmp_path / "all"))

@@ -55,7 +55,7 @@ _package(_WORLD, _root / "third_party" / "acebench")
 _checker, _parser, _prompts, _scenarios = map(_part, ("checker", "parser", "prompts", "scenarios"))
 _scenarios.VENDORED_PACKAGE = _WORLD
 _constants = _strings(_root / "benchmarks" / "acebench" / "rollout.py")
-UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionError)
+UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError)
 """What their parser raises on a message that holds no calls."""
 FINISHED, NUDGE = _constants["FINISH_MARKER"], _constants["DECODE_ERROR_NUDGE"]
 
