@@ -40,8 +40,10 @@ def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: 
     missing = [name for name in held.environments if name not in named]
     if missing:
         raise ConfigError(f"{file}: heldout.environments: {held.pool} has no {missing[0]!r}; it has {', '.join(named)}")
-    kept = held.environments or sorted(named)
-    return [named[name] for name in kept if named[name].domain == config.domain]
+    kept = [named[name] for name in held.environments or sorted(named) if named[name].domain == config.domain]
+    if not kept:
+        raise ConfigError(f"{file}: heldout.pool: {held.pool} holds no environment of the domain {config.domain!r}")
+    return kept
 
 
 async def play_heldout(

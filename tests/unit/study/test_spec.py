@@ -4,10 +4,12 @@ import math
 
 import pytest
 
+from spadework.cli.heldout import heldout_environments
 from spadework.errors import ConfigError
 from spadework.resources import shipped
+from spadework.study.folder import StudyFolder
 from spadework.study.series import RunSeries
-from spadework.study.spec import Measure, load_study, resolve
+from spadework.study.spec import HeldOut, Measure, load_study, resolve
 
 GOOD = """
 title = "t"
@@ -110,3 +112,13 @@ def test_shipped_studies_resolve(path):
     for each in (study, study.quickly()):
         configs = [resolve(each, path, arm, each.seeds[0], own.pool) for arm, own in each.arms.items()]
         assert len({config.model_dump_json() for config in configs}) == len(each.arms)
+
+
+def test_a_held_out_pool_of_another_domain_is_named(tmp_path):
+    file = written(tmp_path, GOOD)
+    study = load_study(file)
+    config = resolve(study, file, None, 11)
+    config = config.model_copy(update={"domain": "tool_use"})
+    held = HeldOut(pool="hand-set", lengths=(3,))
+    with pytest.raises(ConfigError, match="hand-set holds no environment of the domain 'tool_use'"):
+        heldout_environments(study.model_copy(update={"heldout": held}), file, StudyFolder(tmp_path), config)
