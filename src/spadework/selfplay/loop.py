@@ -105,9 +105,10 @@ class Stages:
         return {name: stage.state_dict() for name in names if (stage := getattr(self, name)) is not None}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from ``state_dict``."""
+        """Continue from ``state_dict``; a stage that a changed config has turned off is left out."""
         for name, part in state.items():
-            getattr(self, name).load_state_dict(part)
+            if (stage := getattr(self, name)) is not None:
+                stage.load_state_dict(part)
 
 
 @dataclass(frozen=True, slots=True)

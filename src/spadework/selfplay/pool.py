@@ -68,9 +68,11 @@ class Pool:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from ``state_dict``."""
+        """Continue from ``state_dict``, which a changed config may have given other slots: the first ones count."""
+        count = self.slots
+        rows = [*state["slots"], *[None] * count][:count]
         self._slots = [
-            None if row is None else Environment(**{**row, "parents": tuple(row["parents"])}) for row in state["slots"]
+            None if row is None else Environment(**{**row, "parents": tuple(row["parents"])}) for row in rows
         ]
         self._fresh = set(state["fresh"])
 

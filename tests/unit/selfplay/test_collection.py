@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -214,3 +215,15 @@ async def test_a_bundled_environment_may_fill_a_slot_again(sandbox: ForkServer, 
     assert sorted((row["id"], row["cycle"]) for row in rows) == sorted(
         (one.id, cycle) for one in game.stages.fillers for cycle in (0, 1)
     )
+
+
+async def test_a_changed_config_goes_on_with_what_still_has_a_place(sandbox: ForkServer) -> None:
+    game, policy = self_play(config("difficulty.controller=sliding_window"), sandbox), Timed(lambda key: 0.0, sound)
+    await game.collect(policy, 0)
+    held = game.stages.pool.environments
+    for count in (1, 3):
+        other = self_play(config(f"designer.environments={count}"), sandbox)
+        other.stages.load_state_dict(json.loads(json.dumps(game.stages.state_dict())))
+        assert other.stages.pool.environments == held[:count]
+        record = (await other.collect(policy, 4)).record
+        assert record.environments and {one.slot for one in record.designs} == set(range(count))
