@@ -16,7 +16,9 @@ from spadework.viewer.paging import Ask
 
 Row = dict[str, Any]
 
-_SORTS = {"cycle": "cycle", "environment": "environment_id", "arm": "arm", "index": '"index"', "return": "return_"}
+_RETURN = "CASE WHEN isfinite(return_) THEN return_ END"
+"""An episode that a fault ended has NaN, which DuckDB holds for the largest number."""
+_SORTS = {"cycle": "cycle", "environment": "environment_id", "arm": "arm", "index": '"index"', "return": _RETURN}
 _SORTS |= {"ending": "ending", "seed": "seed", "fault": "fault.code"}
 _FILTERS = {"cycle": "cycle", "environment": "environment_id", "arm": "arm", "ending": "ending", "fault": "fault.kind"}
 _COLUMNS = """id, cycle, environment_id AS environment, arm, "index", seed, ending, return_ AS "return",
@@ -105,7 +107,7 @@ def _conditions(ask: Ask) -> tuple[str, dict[str, Any]]:
             parts.append(f"CAST({_FILTERS[key]} AS VARCHAR) = ${key}")
             values[key] = value
     if ask.where.get("result") in ("win", "loss"):
-        parts.append("return_ >= 1 - 1e-6" if ask.where["result"] == "win" else "return_ < 1 - 1e-6")
+        parts.append(f"{_RETURN} {'>=' if ask.where['result'] == 'win' else '<'} 1 - 1e-6")
     if ask.search:
         parts.append("contains(id, $search)")
         values["search"] = ask.search
