@@ -76,15 +76,22 @@ def _design_pool(place: Place, job: Job, mark: Path) -> int:
         out=out,
         jobs=32,
     )
+    part = mark.with_suffix(".part")  # what earlier tries took, which were stopped or failed
+    earlier = float(json.loads(part.read_text("utf-8"))["seconds"]) if part.exists() else 0.0
     began = time.perf_counter()
-    for _ in range(_POOL_ROUNDS):
-        status = design.run(args)
-        if status != 1:
-            break
+    try:
+        for _ in range(_POOL_ROUNDS):
+            status = design.run(args)
+            if status != 1:
+                break
+    finally:
+        seconds = earlier + time.perf_counter() - began
+        write_json(part, {"seconds": seconds})
     if status == 1:
         raise RunError(f"{out}: the designer filled too few of {step.n} slots; ask for fewer (pools.{job.name}.n)")
     if status == 0:
-        write_json(mark, {"seconds": time.perf_counter() - began, "versions": versions()})
+        write_json(mark, {"seconds": seconds, "versions": versions()})
+        part.unlink()
     return status
 
 
