@@ -131,7 +131,7 @@ class SelfPlay:
         """Run from the store's last checkpoint to the last cycle.
 
         Raises:
-            RunError: the disk is full, or too many episodes failed by sandbox or endpoint.
+            RunError: the disk is full, or too many episodes, or all designs, failed by sandbox or endpoint.
         """
         start, policy = await self._restore(policy, trainer, store)
         try:
@@ -178,7 +178,7 @@ class SelfPlay:
         self._carried = collection.carried
         designs, episodes = collection.designs, collection.episodes
         groups = group_episodes(episodes)
-        self._check_faults(episodes, cycle)
+        self._check_faults(designs, episodes, cycle)
         skills = {environment.id: environment.skill for environment in self.stages.pool.environments}
         scored = self._scoring.cycle(cycle, designs, groups, skills)
         sequences = build_batch([*scored.agent, *scored.designer])
@@ -274,8 +274,14 @@ class SelfPlay:
         filler = free[derive_seed(self.config.run.seed, "filler", cycle, slot) % len(free)]
         return dataclasses.replace(filler, cycle=cycle)  # it may come again, and each time is a row of its own
 
-    def _check_faults(self, episodes: Sequence[Episode], cycle: int) -> None:
+    def _check_faults(self, designs: Sequence[Design], episodes: Sequence[Episode], cycle: int) -> None:
         """Stop loudly when the machinery, not the programs, fails (faults.md, 4)."""
+        met = [design.fault for design in designs if design.fault is not None]
+        if not episodes and met and len(met) == len(designs):
+            raise RunError(
+                f"cycle {cycle}: nothing to play, for all {len(met)} attempts at a design failed by the machinery; "
+                f"the last one by the {met[-1].kind}: {met[-1].code} {met[-1].message}"
+            )
         failed = [e for e in episodes if e.fault is not None and e.fault.kind != "program"]
         if episodes and len(failed) / len(episodes) > self.config.run.max_fault_share:
             fault = failed[-1].fault

@@ -16,6 +16,7 @@ from spadework import build
 from spadework.config import RunConfig
 from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
+from spadework.errors import PolicyError, RunError
 from spadework.policies.base import Completion, SamplingParams
 from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
 from spadework.runs.store import RunStore
@@ -227,3 +228,12 @@ async def test_a_changed_config_goes_on_with_what_still_has_a_place(sandbox: For
         assert other.stages.pool.environments == held[:count]
         record = (await other.collect(policy, 4)).record
         assert record.environments and {one.slot for one in record.designs} == set(range(count))
+
+
+async def test_a_run_whose_designer_cannot_be_asked_stops_and_says_so(sandbox: ForkServer) -> None:
+    class Refused(ScriptedPolicy):
+        async def sample(self, tokens: Any, params: SamplingParams, key: Key) -> Completion:
+            raise PolicyError("REFUSED", "wrong key")
+
+    with pytest.raises(RunError, match=r"all 4 attempts.*endpoint: REFUSED wrong key"):
+        await self_play(config("designer.attempts=2", "pool.seed_examples=false"), sandbox).collect(Refused(sound), 0)
