@@ -196,6 +196,14 @@ async def test_a_missing_package_names_the_extra(workers, monkeypatch):
         entries.__wrapped__("rlve")
 
 
+async def test_a_package_that_does_not_load_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(names, "require", lambda package: None)
+    monkeypatch.setattr(names, "LIST_SECONDS", 0.2)
+    monkeypatch.setattr(names, "worker_command", lambda *_: [sys.executable, "-c", "import time; time.sleep(60)"])
+    with pytest.raises(ConfigError, match="not listed within"):
+        entries.__wrapped__("rlve")
+
+
 @rlve
 async def test_all_four_hundred_load(workers):
     known = entries("rlve")

@@ -16,6 +16,9 @@ from spadework.errors import ConfigError
 PACKAGES = {"rlve": "Gym", "reasoning-gym": "reasoning_gym"}
 """What stands before the colon, and the module that it needs."""
 
+LIST_SECONDS = 300.0
+"""Wall seconds that importing a package and listing it may take."""
+
 EXTRA = "baselines"
 """The extra that installs them."""
 
@@ -71,9 +74,11 @@ def require(package: str) -> None:
 def entries(package: str) -> tuple[Entry, ...]:
     """All environments of a package, as a worker lists them. Raises ``ConfigError``."""
     require(package)
-    listed = subprocess.run(
-        worker_command(package, "list"), capture_output=True, text=True, env=worker_environment(), check=False
-    )
+    command, env = worker_command(package, "list"), worker_environment()
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=LIST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"{package}: the package was not listed within {LIST_SECONDS:g} s") from None
     if listed.returncode:
         raise ConfigError(f"{package}: the package cannot be listed: {listed.stderr.strip()[-500:]}")
     return tuple(Entry(**row) for row in json.loads(listed.stdout))
