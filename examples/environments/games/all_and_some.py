@@ -9,7 +9,7 @@ class AllAndSomeEnv:
     def reset(self, seed=None):
         rng = random.Random(seed)
         groups = rng.sample("zogs mips taks lurs bons".split(), 3)
-        colours = rng.sample("red blue green pink white black".split(), 3)
+        colours = rng.sample("red blue green pink white black grey gold teal lime".split(), 3)
         i = rng.randrange(3)
         self.answer = colours[i]
         rules = " ".join(f"All {g} are {c}." for g, c in zip(groups, colours))
