@@ -148,7 +148,6 @@ async def test_a_cancelled_call_leaves_no_reply_behind(workers):
         await others.close()
 
 
-@rlve
 class _Gullible:
     """Judges as some packages do: by running what it is told."""
 
@@ -182,6 +181,7 @@ async def test_an_answer_that_is_run_as_code_gets_nowhere(monkeypatch, answer, c
     assert time.monotonic() - began < 20
 
 
+@rlve
 async def test_programs_still_run_beside(workers, game):
     session = await workers.open(game, Limits())
     assert (await session.reset(0)).observation
