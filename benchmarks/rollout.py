@@ -8,12 +8,10 @@ floor is the CPU that the run took over the cores: no order of the same work cou
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import math
 import os
-import platform
 import random
 import re
 import resource
@@ -21,12 +19,12 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sandbox import MOVES, TYPICAL, Figure, least, measured, most, told
+from figures import Figure, least, machine, most, parser, show, told
+from sandbox import MOVES, TYPICAL, measured
 
 from spadework import build
 from spadework.config import RunConfig
@@ -324,25 +322,15 @@ class Forgetful(list[Any]):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repeats: under 50 seconds")
-    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
-    parser.add_argument("--only", help="run the parts whose name contains this")
-    options = parser.parse_args()
-    good = True
+    arguments = parser(__doc__)
+    arguments.add_argument("--only", help="run the parts whose name contains this")
+    options = arguments.parse_args()
     if not options.json:
-        versions = f"Linux {platform.release()}, Python {platform.python_version()}"
-        print(f"{platform.machine()}, {os.cpu_count()} cores, {versions}")
+        print(machine())
+    good = True
     for part in (fixed_latencies, heavy_tail, no_latency, many_episodes):
-        if options.only and options.only not in part.__name__:
-            continue
-        for figure in asyncio.run(part(options.quick)):
-            good &= figure.ok is not False
-            if options.json:
-                print(json.dumps(asdict(figure)), flush=True)
-            else:
-                verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
-                print(f"{figure.name:<56} {figure.value:>10.2f} {figure.unit:<5} {figure.bar:<9} {verdict}", flush=True)
+        if not options.only or options.only in part.__name__:
+            good &= show(asyncio.run(part(options.quick)), options.json)
     return 0 if good else 1
 
 

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import time
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from scale_model import Clock, least, report, told
+from figures import least, parser, show, told
+from scale_model import Clock
 
 from spadework import build
 from spadework.config import RunConfig
@@ -55,13 +55,11 @@ async def one_seed(config: RunConfig, folder: Path, episodes: int) -> tuple[floa
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one seed and few updates: shows that it runs, no more")
-    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
-    parser.add_argument("--cycles", type=int, default=60)
-    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
-    options = parser.parse_args()
+    arguments = parser(__doc__, quick="one seed and few updates: shows that it runs, no more")
+    arguments.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
+    arguments.add_argument("--cycles", type=int, default=60)
+    arguments.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE")
+    options = arguments.parse_args()
     seeds, cycles = (options.seeds[:1], 6) if options.quick else (options.seeds, options.cycles)
     good = True
     with TemporaryDirectory() as name:
@@ -81,7 +79,7 @@ def main() -> int:
                 told(rise, after - before, "share") if options.quick else least(rise, after - before, "share", 0.3),
                 told(f"seed {seed}: time", spent, "min"),
             ]
-            good &= report(figures, options.json)
+            good &= show(figures, options.json)
     return 0 if good else 1
 
 

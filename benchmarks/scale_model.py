@@ -6,20 +6,18 @@ through ``spadework train``. ``--model DIR`` looks at a model that was built ane
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import random
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
 import torch
+from figures import Figure, least, most, parser, show, told
 
 from spadework import build
 from spadework.config import RunConfig
@@ -38,39 +36,6 @@ from spadework.types import Sequence as Row
 SIZES = (1, 2, 3, 4, 6, 8, 10, 12, 16)
 MIDDLE = (0.1, 0.5)
 """Unhinted win rates of the sizes that the hint has to help with."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the report."""
-
-    name: str
-    value: float
-    unit: str
-    bar: str
-    ok: bool | None
-    """None where there is no bar."""
-
-
-def least(name: str, value: float, unit: str, bar: float) -> Figure:
-    return Figure(name, round(value, 4), unit, f">= {bar:g}", value >= bar)
-
-
-def most(name: str, value: float, unit: str, bar: float) -> Figure:
-    return Figure(name, round(value, 7), unit, f"<= {bar:g}", value <= bar)
-
-
-def told(name: str, value: float, unit: str) -> Figure:
-    return Figure(name, round(value, 4), unit, "", None)
-
-
-def report(figures: Sequence[Figure], as_json: bool) -> bool:
-    """Print them; whether all bars hold."""
-    for figure in figures:
-        verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
-        line = f"{figure.name:<52} {figure.value:>12g} {figure.unit:<16} {figure.bar:<10} {verdict}"
-        print(json.dumps(asdict(figure)) if as_json else line.rstrip(), flush=True)
-    return all(figure.ok is not False for figure in figures)
 
 
 class Bench:
@@ -237,22 +202,20 @@ async def cycles(config: RunConfig, count: int) -> list[Figure]:
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer repeats: under 50 seconds")
-    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
-    parser.add_argument("--model", help="a folder, instead of the weights that ship")
-    parser.add_argument("--config", default="scale")
-    options = parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--model", help="a folder, instead of the weights that ship")
+    arguments.add_argument("--config", default="scale")
+    options = arguments.parse_args()
     config = load_config(options.config, [f"model.name={options.model}"] if options.model else [])
     good, sandbox = True, build.build_sandbox(config)
     try:
         bench = Bench(config, sandbox, options.quick)
         for part in (bench.designs, bench.hints, bench.luck, bench.agreement):
-            good &= report(await part(), options.json)
+            good &= show(await part(), options.json)
         await bench.engine.policy.close()
     finally:
         await sandbox.close()
-    good &= report(await cycles(config, 6 if options.quick else 24), options.json)
+    good &= show(await cycles(config, 6 if options.quick else 24), options.json)
     return 0 if good else 1
 
 

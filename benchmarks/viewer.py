@@ -7,12 +7,9 @@ for over HTTP, first of a server that has just started, then again; where chromi
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
-import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
@@ -22,13 +19,14 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from figures import Figure, machine, most, parser, show, told
 
 from spadework.config import RunConfig
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
@@ -59,24 +57,8 @@ PAGES = {
 }
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One line of the report."""
-
-    name: str
-    value: float
-    unit: str
-    bar: str
-    ok: bool | None
-    """None where there is no bar."""
-
-
 def within(name: str, seconds: float, bar: float) -> Figure:
-    return Figure(name, round(seconds, 3), "s", f"<= {bar:g}", seconds <= bar)
-
-
-def told(name: str, value: float, unit: str) -> Figure:
-    return Figure(name, round(value, 3), unit, "", None)
+    return most(name, seconds, "s", bar)
 
 
 def make_run(path: Path, cycles: int) -> None:
@@ -218,27 +200,17 @@ def paints(run: Path) -> Iterator[Figure]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a hundred thousand episodes: under 50 seconds")
-    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
-    parser.add_argument("--run", type=Path, help="keep the made-up run here, and use it when it is there")
-    options = parser.parse_args()
-    cycles, good = 40 if options.quick else 400, True
+    arguments = parser(__doc__, quick="a hundred thousand episodes: under 50 seconds")
+    arguments.add_argument("--run", type=Path, help="keep the made-up run here, and use it when it is there")
+    options = arguments.parse_args()
+    cycles = 40 if options.quick else 400
     if not options.json:
-        print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
-              f"{cycles * ENVIRONMENTS * PLAYS:,} episodes")  # fmt: skip
+        print(f"{machine()}, {cycles * ENVIRONMENTS * PLAYS:,} episodes")
     with tempfile.TemporaryDirectory() as folder:
         run = options.run or Path(folder) / "run"
         if not (run / "run.sqlite").exists():
             make_run(run, cycles)
-        for figure in chain(answers(run, cycles), paints(run)):
-            good &= figure.ok is not False
-            if options.json:
-                print(json.dumps(asdict(figure)), flush=True)
-            else:
-                verdict = {True: "ok", False: "MISSED", None: ""}[figure.ok]
-                print(f"{figure.name:<44} {figure.value:>8.3f} {figure.unit:<3} {figure.bar:<8} {verdict}", flush=True)
-    return 0 if good else 1
+        return 0 if show(chain(answers(run, cycles), paints(run)), options.json) else 1
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +40,20 @@ def story(path: Path) -> dict[str, Any]:
     finally:
         store.close()
     return {**tables, "metrics": metrics, "episodes": repr(episodes), "sequences": sequences}
+
+
+class Silent:
+    """An observer that may stop the run where a kill would."""
+
+    def __init__(self, stop: tuple[int, str] | None = None) -> None:
+        self.stop = stop
+
+    def stage(self, cycle: int, name: str, total: int) -> None:
+        if (cycle, name) == self.stop:
+            raise KeyboardInterrupt
+
+    def advance(self, tokens: int) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None: ...

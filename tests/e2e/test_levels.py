@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.runs import story
+from tests.runs import Silent, story
 
 from spadework.build import build_sandbox, build_stages
 from spadework.cli import main
@@ -35,21 +34,6 @@ def write_and_add(messages, rng: random.Random, version: int) -> str:
         return f"```python\n{PROGRAM}```"
     question = messages[-1]["content"].split("HINT")[0]
     return f"\\boxed{{{sum(int(word.strip('?')) for word in question.split() if word.strip('?').isdigit())}}}"
-
-
-class Silent:
-    def __init__(self, stop: tuple[int, str] | None = None) -> None:
-        self.stop = stop
-
-    def stage(self, cycle: int, name: str, total: int) -> None:
-        if (cycle, name) == self.stop:
-            raise KeyboardInterrupt
-
-    def advance(self, tokens: int) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None: ...
 
 
 async def play(config: RunConfig, store: RunStore, stop: tuple[int, str] | None = None) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.runs import story
+from tests.runs import Silent, story
 
 from spadework.build import build_stages
 from spadework.config import RunConfig
@@ -44,23 +44,6 @@ def multiply(messages, rng, version) -> str:
     one, two = re.findall(r"\d+", messages[-1]["content"])
     right = int(one) * int(two)
     return f"\\boxed{{{right if max(len(one), len(two)) <= DIGITS else right + 1}}}"
-
-
-class Silent:
-    """An observer that may stop the run where a kill would."""
-
-    def __init__(self, stop: tuple[int, str] | None = None) -> None:
-        self.stop = stop
-
-    def stage(self, cycle: int, name: str, total: int) -> None:
-        if (cycle, name) == self.stop:
-            raise KeyboardInterrupt
-
-    def advance(self, tokens: int) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None: ...
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
