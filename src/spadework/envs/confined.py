@@ -7,12 +7,12 @@ child that has given up files, network and processes, and is killed after some s
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from typing import Any
 
 from spadework.envs.forkserver.support import check_platform
+from spadework.envs.json_lines import exchange
 from spadework.errors import GraderError
 from spadework.types import derive_seed
 
@@ -94,15 +94,7 @@ class _Worker:
 
 
 async def _exchange(process: asyncio.subprocess.Process, request: dict[str, Any]) -> dict[str, Any]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(json.dumps(request).encode() + b"\n")
-        await process.stdin.drain()
-        line = await process.stdout.readline()
-    except (ConnectionError, ValueError):
-        line = b""
-    if not line.endswith(b"\n"):
+    reply = await exchange(process, request)
+    if reply is None:
         raise GraderError("DIED", f"the grader's process ended with status {await process.wait()}")
-    reply: dict[str, Any] = json.loads(line)
     return reply

@@ -8,13 +8,13 @@ from its name, level and seed, every other session goes on without noticing.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from typing import Any
 
 from spadework.envs.actions import last_box
 from spadework.envs.forkserver.inside import wire
 from spadework.envs.forkserver.kernel_facts import CLOSED, NO_START, death
+from spadework.envs.json_lines import exchange
 from spadework.envs.packaged.names import Named, parse_named, require, worker_command, worker_environment
 from spadework.envs.sandbox import Limits, Sandbox, Session, Step
 from spadework.errors import ProgramError, SandboxError
@@ -138,17 +138,9 @@ class WorkerProcess:
         return reply["value"]
 
     async def _exchange(self, process: asyncio.subprocess.Process, request: dict[str, Any]) -> dict[str, Any]:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(request).encode() + b"\n")
-            await process.stdin.drain()
-            line = await process.stdout.readline()
-        except (ConnectionError, ValueError):
-            line = b""
-        if not line.endswith(b"\n"):
+        reply = await exchange(process, request)
+        if reply is None:
             raise death(await process.wait())
-        reply: dict[str, Any] = json.loads(line)
         return reply
 
     async def _start(self) -> asyncio.subprocess.Process:
