@@ -6,6 +6,7 @@ A copy agrees in structure and numbers, whatever its names and texts say; nearne
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -59,16 +60,18 @@ class Neighbours:
         self._fixed = list(embed(list(sources)))
         self._sources: deque[str] = deque(maxlen=size)
         self._vectors: deque[NDArray[np.float32]] = deque(maxlen=size)
+        self._vector = functools.lru_cache(maxsize=64)(lambda source: embed([source])[0])
+        """Of one program, which is judged, paid and taken in one after the other: embedded once."""
 
     def nearest(self, source: str) -> float:
         """The largest cosine with any program held, in [0, 1]; 0 when none is."""
         held = [*self._fixed, *self._vectors]
-        return min(1.0, max(0.0, float(np.max(np.stack(held) @ self._embed([source])[0])))) if held else 0.0
+        return min(1.0, max(0.0, float(np.max(np.stack(held) @ self._vector(source))))) if held else 0.0
 
     def add(self, source: str) -> None:
         """Take in a program."""
         self._sources.append(source)
-        self._vectors.append(self._embed([source])[0])
+        self._vectors.append(self._vector(source))
 
     def state_dict(self) -> list[str]:
         """The programs beside those from the start, oldest first."""
