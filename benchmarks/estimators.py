@@ -4,13 +4,11 @@ Environments are drawn from a mixture (hopeless, trivial, in between). A seed's 
 gives their returns a correlation. Rewards are computed as in a run: the return over a window of cycles, regret in the
 first. Compared are both arms on seeds of their own (unpaired), on the same seeds (paired), and adaptive allocation.
 
-    python benchmarks/estimators.py [--quick] [--json] [--plot FILE]
+``python benchmarks/estimators.py [--quick] [--json] [--plot FILE]``; ``allocation.py`` looks at real plays.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import Figure, parser, show
 
 from spadework.config import PlaySection, RewardSection
 from spadework.intervals import Interval, t_interval
@@ -159,11 +158,8 @@ def worst_bias(found: Array, truth: Array, by: Array) -> float:
     return max(abs(float(part.mean())) for part in np.array_split(errors, 5))
 
 
-Figure = dict[str, Any]
-
-
-def figure(name: str, value: float, unit: str = "", bar: str = "", ok: bool = True) -> Figure:
-    return {"name": name, "value": round(value, 4), "unit": unit, "bar": bar, "ok": ok}
+def figure(name: str, value: float, unit: str, bar: str = "", ok: bool = True) -> Figure:
+    return Figure(name, round(value, 4), unit, bar, ok if bar else None)
 
 
 def compare(
@@ -299,26 +295,17 @@ def plot(points: dict[str, list[tuple[float, float]]], target: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer environments: under 50 s on two cores")
-    parser.add_argument("--json", action="store_true", help="one JSON object a figure")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw error against episodes")
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    count = 6_000 if args.quick else 30_000
-    figures, points = compare(count, 6.0, args.seed, barred=True)
-    figures += compare(count, 2.0, args.seed, barred=False)[0]
-    figures += seeds_apart(500, args.seed)
-    for one in figures:
-        print(
-            json.dumps(one)
-            if args.json
-            else f"{one['value']:8.4f}  {one['unit']:22s} {one['name']}"
-            + (f"   bar {one['bar']}: {'yes' if one['ok'] else 'NO'}" if one["bar"] else "")
-        )
-    if args.plot:
-        plot(points, args.plot)
-    return int(not all(one["ok"] for one in figures))
+    arguments = parser(__doc__, quick="fewer environments: under 50 s on two cores")
+    arguments.add_argument("--plot", type=Path, metavar="FILE", help="draw error against episodes")
+    arguments.add_argument("--seed", type=int, default=0)
+    options = arguments.parse_args()
+    count = 6_000 if options.quick else 30_000
+    figures, points = compare(count, 6.0, options.seed, barred=True)
+    figures += compare(count, 2.0, options.seed, barred=False)[0]
+    figures += seeds_apart(500, options.seed)
+    if options.plot:
+        plot(points, options.plot)
+    return 0 if show(figures, options.json) else 1
 
 
 if __name__ == "__main__":
