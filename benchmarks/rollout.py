@@ -30,7 +30,7 @@ from spadework import build
 from spadework.config import RunConfig
 from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.sandbox import Limits, Step
+from spadework.envs.sandbox import Limits, Step, take_steps
 from spadework.policies.base import Completion, SamplingParams
 from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
 from spadework.rollout import Play
@@ -159,6 +159,9 @@ class InProcess:
     async def step(self, action: str) -> Step:
         observation, reward, terminated, truncated, _ = self._env.step(action)
         return Step(observation, reward, terminated, truncated)
+
+    async def steps(self, actions: Sequence[str]) -> list[Step]:
+        return await take_steps(self, actions)
 
     async def close(self) -> None: ...
 

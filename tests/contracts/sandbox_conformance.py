@@ -78,6 +78,38 @@ class SandboxConformance:
         assert again == start
         await session.close()
 
+    async def test_steps_are_those_of_step(self, sandbox: Sandbox) -> None:
+        one, many = await sandbox.open(GAME, LIMITS), await sandbox.open(GAME, LIMITS)
+        await asyncio.gather(one.reset(3), many.reset(3))
+        actions = ["é \U0001f600", "", *(f"{number}" for number in range(8))]
+        assert await many.steps([]) == []
+        taken = await many.steps(actions)
+        assert taken == [await one.step(action) for action in actions[:7]]
+        assert [step.done for step in taken] == [*[False] * 6, True]
+        await many.reset(3)
+        assert await many.steps(actions[:2]) == taken[:2]
+        assert (await many.step(actions[2])) == taken[2]
+
+    async def test_steps_name_the_action_that_raised(self, sandbox: Sandbox) -> None:
+        source = step_of("1 / (len(action) - 2)\nreturn action, 0.0, False, False, {}")
+        session = await sandbox.open(source, LIMITS)
+        await session.reset(1)
+        with pytest.raises(ProgramError) as caught:
+            await session.steps(["one", "tw", "three"])
+        assert caught.value.fault.code == "ENV201" and caught.value.__notes__ == ["on the action 'tw'"]
+        assert [step.observation for step in await session.steps(["one", "three"])] == ["one", "three"]
+
+    async def test_each_of_many_steps_has_the_whole_limit(self, sandbox: Sandbox) -> None:
+        burn = "for _ in range(4_000_000): pass"  # a fifth of a second or so
+        source = step_of(f"while action == 'for ever': pass\n{burn}\nreturn action, 0.0, False, False, {{}}")
+        limits = Limits(cpu_seconds=1.0, load_seconds=1.0, wall_seconds=60.0)
+        session = await sandbox.open(source, limits)
+        await session.reset(1)
+        assert len(await session.steps(["on"] * 12)) == 12
+        with pytest.raises(ProgramError) as caught:
+            await session.steps(["on", "for ever", "on"])
+        assert caught.value.fault.code == "ENV205" and caught.value.__notes__ == ["on the action 'for ever'"]
+
     async def test_sessions_do_not_share_state(self, sandbox: Sandbox) -> None:
         source = step_of("self.n += 1\nreturn str(self.n), 0, False, False, {}", "self.n = 0\nreturn 'hello'")
         first, second = await sandbox.open(source, LIMITS), await sandbox.open(source, LIMITS)

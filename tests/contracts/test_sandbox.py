@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from sandbox_conformance import SandboxConformance, outcome, step_of
+from sandbox_conformance import LIMITS, SandboxConformance, outcome, step_of
 
 from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.process_sandbox import ProcessSandbox
 from spadework.envs.sandbox import Sandbox
+from spadework.errors import ProgramError
 
 
 class TestProcessSandbox(SandboxConformance):
@@ -52,3 +53,27 @@ async def test_both_give_the_same_bytes() -> None:
         async with sandbox:
             outcomes.append(await outcome(sandbox, step_of(body)))
     assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ((8, 8, 0), "no fault"),
+        ((8, 8, 8), "ENV208"),
+        ((8, 0, 0), "ENV208"),
+        ((8, 9, 0), "ENV208"),
+        ((8, 8, 0, 0), "ENV208"),
+    ],
+)
+async def test_no_more_replies_than_steps(flags: tuple[int, ...], code: str) -> None:
+    frames = f"b''.join(struct.pack('<IIBdI', 1, 2, flag, 0.0, 1) + b'x' for flag in {flags})"
+    source = step_of(f"os.write(3, {frames})\nwhile True: pass", head="import os, struct\n")
+    async with ForkServer() as sandbox:
+        session = await sandbox.open(source, LIMITS)
+        await session.reset(1)
+        try:
+            assert [step.observation for step in await session.steps(["a", "b", "c"])] == ["x"] * 3
+        except ProgramError as error:
+            assert error.fault.code == code
+        else:
+            assert code == "no fault"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from spadework.envs.findings import Finding
 from spadework.envs.leaks import marked
-from spadework.envs.players import COPIERS, Play, Player, decode, encode, guesser, play, scribbler, script
+from spadework.envs.players import COPIERS, Play, Player, Script, decode, encode, guesser, play, scribbler, script
 from spadework.envs.sandbox import Session
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Bench:
     table: Table
     solved: Sequence[Play]
 
-    async def play(self, name: str, seed: int, player: Player, turns: int | None = None) -> Play:
+    async def play(self, name: str, seed: int, player: Player | Script, turns: int | None = None) -> Play:
         """Play and note it in the table."""
         each = await play(self.session, seed, player, min(turns or self.turns, self.turns))
         self.table.add(name, each)
@@ -150,7 +150,7 @@ async def _constant(bench: Bench) -> list[Finding]:
     return []
 
 
-async def _wins_often(bench: Bench, name: str, player_for: Callable[[int], Player], share: float) -> bool:
+async def _wins_often(bench: Bench, name: str, player_for: Callable[[int], Player | Script], share: float) -> bool:
     """Whether a player wins at least ``share`` of the seeds; stops as soon as that is decided."""
     may_lose = math.floor(_SEEDS * (1 - share) + 1e-9)
     for seed in map(bench.seed, range(_SEEDS)):
@@ -184,7 +184,8 @@ async def _chance(bench: Bench, kind: str) -> tuple[int, int]:
                 return 0, plays
             seed = bench.seed(plays)
             rng = random.Random(f"{kind}/{seed}")
-            player = scribbler(rng, settings.domain) if kind == "random words" else guesser(rng, bench.said_on(seed))
+            words = kind == "random words"
+            player = scribbler(rng, settings.domain) if words else guesser(rng, bench.said_on(seed))
             wins += (await bench.play("random", seed, player)).win
             plays += 1
         if wins <= allowed:
@@ -217,20 +218,13 @@ def _share(bench: Bench) -> float:
     return bench.settings.min_copied_wins
 
 
-def _always(player: Player, seed: int) -> Player:
+def _always(player: Script, seed: int) -> Script:
     return player
 
 
-def _copying(copier: Callable[[str], str | None], bench: Bench, seed: int) -> Player:
+def _copying(copier: Callable[[str], str | None], bench: Bench, seed: int) -> Script:
     """Copies once out of the first observation and stays with it."""
-    kept: list[str] = []
-
-    def player(observation: str, turn: int) -> str:
-        if not kept:
-            kept.append(encode(copier(observation) or "-", bench.settings.domain))
-        return kept[0]
-
-    return player
+    return Script(lambda opening, turns: [encode(copier(opening) or "-", bench.settings.domain)] * turns)
 
 
 async def _feedback(bench: Bench) -> list[Finding]:

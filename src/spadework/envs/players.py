@@ -10,7 +10,7 @@ from typing import Any
 
 from spadework.envs import contract
 from spadework.envs.actions import last_box
-from spadework.envs.sandbox import Session, Step
+from spadework.envs.sandbox import Session, Step, blame
 from spadework.errors import ProgramError
 from spadework.types import WIN, Domain
 
@@ -24,6 +24,14 @@ _MARKED = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A player who knows from the opening on all that it will say: its actions need not wait for one another."""
+
+    actions: Callable[[str, int], Sequence[str]]
+    """Opening and number of turns -> as many actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +62,13 @@ class Play:
         return (self.opening, *steps)
 
 
-async def play(session: Session, seed: int, player: Player, turns: int) -> Play:
+async def play(session: Session, seed: int, player: Player | Script, turns: int) -> Play:
     """Play at most ``turns`` turns. Raises ``ProgramError`` with a note of the action that it fell over."""
     opening = await session.reset(seed)
+    if isinstance(player, Script):
+        said = player.actions(opening.observation, turns)
+        taken = await session.steps(said)
+        return Play(seed, opening.observation, tuple(said[: len(taken)]), tuple(taken), tuple(session.tools))
     observation, actions, steps = opening.observation, [], []
     for turn in range(turns):
         actions.append(player(observation, turn))
@@ -72,7 +84,7 @@ async def act(session: Session, action: str) -> Step:
     try:
         return await session.step(action)
     except ProgramError as error:
-        error.add_note(f"on the action {action[:120]!r}")
+        blame(error, action)
         raise
 
 
@@ -110,9 +122,9 @@ async def oracle(
     return Play(seed, opening.observation, tuple(actions), tuple(steps), tuple(session.tools))
 
 
-def script(actions: Sequence[str]) -> Player:
+def script(actions: Sequence[str]) -> Script:
     """Say ``actions`` one after the other, the last one for ever."""
-    return lambda _, turn: actions[min(turn, len(actions) - 1)]
+    return Script(lambda _, turns: [actions[min(turn, len(actions) - 1)] for turn in range(turns)])
 
 
 def encode(answer: str, domain: Domain) -> str:
@@ -149,9 +161,9 @@ def _ends(text: str) -> str:
     return text if len(text) <= 4000 else f"{text[:2000]}\n{text[-2000:]}"
 
 
-def guesser(rng: random.Random, answers: Sequence[str]) -> Player:
+def guesser(rng: random.Random, answers: Sequence[str]) -> Script:
     """Says what the oracle said somewhere else: a player who knows the answers' distribution and not the task."""
-    return lambda _, turn: rng.choice(answers)
+    return Script(lambda _, turns: [rng.choice(answers) for _ in range(turns)])
 
 
 def last_number(observation: str) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.forkserver.instance import Instance
 from spadework.envs.forkserver.kernel_facts import CLOSED, LOST
 from spadework.envs.forkserver.support import LEAST
-from spadework.envs.sandbox import Limits, Step
+from spadework.envs.sandbox import Limits, Step, take_steps
 from spadework.errors import ConfigError, FaultError, ProgramError, SandboxError
 from spadework.types import Fault
 
@@ -182,6 +182,10 @@ class RaySession:
     async def step(self, action: str) -> Step:
         """See ``Session``."""
         return await self._ask("step", action)  # type: ignore[no-any-return]
+
+    async def steps(self, actions: Sequence[str]) -> list[Step]:
+        """See ``Session``."""
+        return await take_steps(self, actions)
 
     async def call(self, method: str, *args: Any) -> Any:
         """See ``Session``."""

@@ -13,7 +13,7 @@ from spadework.envs import graders, level_check, panel, runtime_tools
 from spadework.envs.findings import CODES, Finding, fatal
 from spadework.envs.leaks import check_hint, prints_formula
 from spadework.envs.panel import Statistics, Table
-from spadework.envs.players import Play, Player, encode, oracle, play, script
+from spadework.envs.players import Play, Script, encode, oracle, play, script
 from spadework.envs.runtime_tools import hidden_values
 from spadework.envs.sandbox import Limits, Sandbox, Session
 from spadework.errors import ProgramError
@@ -111,7 +111,7 @@ class _Check:
         stack.push_async_callback(session.close)
         return session
 
-    def _prober(self) -> Player:
+    def _prober(self) -> Script:
         return script([encode(probe, self.settings.domain) if probe else "" for probe in self.settings.probes])
 
     async def _probe(self, session: Session) -> Play:

@@ -6,9 +6,11 @@ ever a return.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from spadework.errors import ProgramError
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,13 @@ class Session(Protocol):
         """One action. Raises ``ProgramError`` or ``SandboxError``."""
         ...
 
+    async def steps(self, actions: Sequence[str]) -> list[Step]:
+        """One action after the other until the program ends the episode: a step for each that was taken.
+
+        Raises as ``step`` does; a ``ProgramError`` carries the action that it fell over in a note.
+        """
+        ...
+
     async def call(self, method: str, *args: Any) -> Any:
         """Call a named method of the environment, JSON in and out (``solution``, ``execute_tool``).
 
@@ -90,3 +99,22 @@ class Sandbox(Protocol):
     async def close(self) -> None:
         """Kill every instance and helper process."""
         ...
+
+
+async def take_steps(session: Session, actions: Sequence[str]) -> list[Step]:
+    """``Session.steps`` by ``step``, for sessions that save nothing by taking them together."""
+    steps: list[Step] = []
+    for action in actions:
+        try:
+            steps.append(await session.step(action))
+        except ProgramError as error:
+            blame(error, action)
+            raise
+        if steps[-1].done:
+            break
+    return steps
+
+
+def blame(error: ProgramError, action: str) -> None:
+    """Note on ``error`` the action that the program fell over."""
+    error.add_note(f"on the action {action[:120]!r}")

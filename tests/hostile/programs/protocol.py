@@ -30,6 +30,7 @@ MESSAGES = (
     forged("an endless size", "forge(size=2 ** 32 - 1, number=2)", "ENV208"),
     forged("an observation larger than the reply", "forge(observed=99, number=2)", "ENV208"),
     forged("flags that do not exist", "forge(flags=255, number=2)", "ENV208"),
+    forged("a promise of more replies", "forge(flags=8, number=2)", "ENV208"),
     forged("text that is not UTF-8", "forge(text=b'\\xff\\xfe', number=2)", "ENV208"),
     forged("info that is not JSON", "forge(told=b'{', number=2)", "ENV208"),
     forged("info that is a list", "forge(told=b'[]', number=2)", "ENV208"),

@@ -8,17 +8,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import math
 import socket
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from spadework.envs.forkserver.inside import wire
 from spadework.envs.forkserver.kernel_facts import CLOSED, NO_START, cpu_seconds, death, hello
-from spadework.envs.sandbox import Limits, Step
+from spadework.envs.forkserver.replies import Replies, Reply
+from spadework.envs.sandbox import Limits, Step, blame
 from spadework.errors import FaultError, ProgramError, SandboxError
 
 START_SECONDS = 60.0
@@ -27,16 +27,6 @@ RECEIVE = 1 << 16
 """Bytes read at once: a larger buffer would be mapped anew for each."""
 GRACE_SECONDS = 1.0
 """Wall seconds from the end of a connection to the end of its process."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a child answered, checked."""
-
-    flags: int
-    reward: float
-    observation: str
-    told: Mapping[str, Any]
 
 
 class Instance:
@@ -71,8 +61,7 @@ class Instance:
         self._started = False
         self._called = False
         self._reply: asyncio.Future[Reply] | None = None
-        self._buffer = bytearray()
-        self._most = wire.MAX_JSON + 4 * limits.max_observation + 4096
+        self._replies = Replies(limits.max_observation)
         self._dispatched = self._cpu_before = self._cpu_allowed = 0.0
         self._deadline: asyncio.TimerHandle | None = None
         self._max_turns = limits.max_turns
@@ -167,7 +156,21 @@ class Instance:
     async def step(self, action: str) -> Step:
         """See ``Session``."""
         body = action.encode("utf-8", "replace")
-        reply = await self._request(wire.STEP, body, self.limits.cpu_seconds)
+        return self._step(await self._request(wire.STEP, body, self.limits.cpu_seconds))
+
+    async def steps(self, actions: Sequence[str]) -> list[Step]:
+        """See ``Session``. One request; the limits of a call hold for each step."""
+        if not actions:
+            return []
+        body = json.dumps(list(actions), ensure_ascii=False).encode("utf-8", "replace")
+        try:
+            last = await self._request(wire.STEPS, body, self.limits.cpu_seconds, replies=len(actions))
+        except ProgramError as error:
+            blame(error, actions[len(self._replies.early)])
+            raise
+        return [self._step(reply) for reply in (*self._replies.early, last)]
+
+    def _step(self, reply: Reply) -> Step:
         if not abs(reply.reward) <= self.limits.reward_bound:  # NaN fails too
             raise self._breach(f"a reward of {reply.reward}")
         terminated, truncated = bool(reply.flags & wire.TERMINATED), bool(reply.flags & wire.TRUNCATED)
@@ -200,10 +203,13 @@ class Instance:
         """CPU seconds that the child has burnt; 0 when it is gone."""
         return cpu_seconds(self.pid)
 
-    async def _request(self, operation: int, body: bytes, cpu_seconds: float) -> Reply:
+    async def _request(self, operation: int, body: bytes, cpu_seconds: float, replies: int = 1) -> Reply:
+        """The last of at most so many replies; the others are in ``_replies.early``."""
         if self._called:
             raise RuntimeError("one call at a time: a session is one player's")
         self._called = True
+        self.calls = (self.calls + 1) & 0xFFFFFFFF
+        self._replies.expect(self.calls, replies)
         try:
             if self._gate is None:
                 return await self._dispatch(operation, body, cpu_seconds)
@@ -215,11 +221,9 @@ class Instance:
     async def _dispatch(self, operation: int, body: bytes, cpu_seconds: float) -> Reply:
         if self.fault is not None:
             raise self.fault
-        self.calls = (self.calls + 1) & 0xFFFFFFFF
         reply: asyncio.Future[Reply] = self._loop.create_future()
-        self._reply = reply
-        self._dispatched, self._cpu_before, self._cpu_allowed = self._loop.time(), self.cpu(), cpu_seconds
-        self._deadline = self._loop.call_later(min(cpu_seconds, self.limits.wall_seconds), self._judge)
+        self._reply, self._cpu_allowed = reply, cpu_seconds
+        self._start_clock()
         try:
             self._send(wire.REQUEST.pack(len(body), self.calls, operation) + body, reply)
             answer = await reply
@@ -228,7 +232,6 @@ class Instance:
             raise
         finally:
             self._reply = None
-            self._deadline.cancel()
         if answer.flags & wire.FAULT:
             raise self._reported(answer)
         return answer
@@ -245,8 +248,23 @@ class Instance:
             rest.add_done_callback(_forget)
             reply.add_done_callback(lambda _: rest.cancel())
 
+    def _start_clock(self) -> None:
+        """A call begins: see to it that it is judged in time. A timer outlives its call: most find nothing to judge."""
+        self._dispatched, self._cpu_before = self._loop.time(), self.cpu()
+        due = self._dispatched + min(self._cpu_allowed, self.limits.wall_seconds)
+        if self._deadline is None or self._deadline.when() > due:
+            self._judge_at(due)
+
+    def _judge_at(self, due: float) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self._loop.call_at(due, self._judge)
+
     def _judge(self) -> None:
-        """At the earliest moment at which the call can have used up its CPU or its wall time."""
+        """At the earliest moment at which a call can have used up its CPU or its wall time."""
+        self._deadline = None
+        if self._reply is None:
+            return
         used, passed = self.cpu() - self._cpu_before, self._loop.time() - self._dispatched
         if used >= self._cpu_allowed:
             self.fail(ProgramError(wire.HANG, f"{used:.3f} CPU seconds in one call; the limit is {self._cpu_allowed}"))
@@ -254,7 +272,7 @@ class Instance:
             self.fail(ProgramError(wire.HANG, f"no answer within {self.limits.wall_seconds} seconds"))
         else:
             wait = min(self._cpu_allowed - used, self.limits.wall_seconds - passed)
-            self._deadline = self._loop.call_later(max(wait, 0.001), self._judge)
+            self._judge_at(self._loop.time() + max(wait, 0.001))
 
     def _readable(self) -> None:
         try:
@@ -268,34 +286,17 @@ class Instance:
         elif self._reply is None:
             self._breach("bytes that nobody asked for")
         else:
-            self._buffer += data
-            self._parse()
+            self._take(data)
 
-    def _parse(self) -> None:
-        buffer, head = self._buffer, wire.REPLY.size
-        if len(buffer) < head:
-            return
-        size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer)
-        if size > self._most or observed > size or len(buffer) > head + size:
-            self._breach(f"a reply of {size} bytes with {len(buffer) - head} sent and {observed} of observation")
-        elif request != self.calls or flags & ~7 or not math.isfinite(reward):
-            self._breach(f"a reply to request {request} of {self.calls} with flags {flags} and reward {reward}")
-        elif len(buffer) == head + size:
-            body = bytes(buffer[head:])
-            buffer.clear()
-            self._decode(flags, reward, body[:observed], body[observed:])
-
-    def _decode(self, flags: int, reward: float, observation: bytes, told: bytes) -> None:
+    def _take(self, data: bytes) -> None:
         try:
-            text = observation.decode()
-            data = json.loads(told) if told else {}
-        except (ValueError, RecursionError) as error:
-            self._breach(f"a reply that is not UTF-8 and JSON: {error}")
-            return
-        if not isinstance(data, dict) or len(text) > self.limits.max_observation:
-            self._breach(f"a reply with {len(text)} characters and a {type(data).__name__}")
-            return
-        self._answer(Reply(flags, reward, text, data))
+            for reply in self._replies.read(data):
+                if reply.flags & wire.MORE:
+                    self._start_clock()
+                else:
+                    self._answer(reply)
+        except ValueError as error:
+            self._breach(str(error))
 
     def _answer(self, answer: Reply | FaultError) -> None:
         if self._reply is None or self._reply.done():
@@ -332,6 +333,7 @@ class Instance:
             self._sock.close()
         if self._deadline is not None:
             self._deadline.cancel()
+            self._deadline = None
 
     def _connection_lost(self) -> None:
         """The child has hung up or has exited, unasked. Wait for its exit status, which says why, but not long."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from spadework.envs.actions import last_box
@@ -16,7 +17,7 @@ from spadework.envs.forkserver.inside import wire
 from spadework.envs.forkserver.kernel_facts import CLOSED, NO_START, death
 from spadework.envs.json_lines import exchange
 from spadework.envs.packaged.names import Named, parse_named, require, worker_command, worker_environment
-from spadework.envs.sandbox import Limits, Sandbox, Session, Step
+from spadework.envs.sandbox import Limits, Sandbox, Session, Step, take_steps
 from spadework.errors import ProgramError, SandboxError
 from spadework.types import derive_seed
 
@@ -87,6 +88,10 @@ class PackagedSession:
         """See ``Session``. Ends the episode."""
         reward = await self._ask("step", last_box(action) or "")
         return Step("Right." if reward >= 1.0 else "Wrong.", reward, terminated=True)
+
+    async def steps(self, actions: Sequence[str]) -> list[Step]:
+        """See ``Session``."""
+        return await take_steps(self, actions)
 
     async def call(self, method: str, *args: Any) -> Any:
         """See ``Session``: there is ``solution`` alone, ``None`` where the package knows none."""

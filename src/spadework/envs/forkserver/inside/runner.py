@@ -18,6 +18,7 @@ import sys
 import traceback
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NoReturn
 
 from . import checks, virtual, wire
@@ -135,6 +136,16 @@ class Runner:
         told = checks.info(info)
         return ended | cut, paid, text, _dump(told) if told else b""
 
+    def steps(self, body: bytes, send: Callable[[int, float, str, bytes], None]) -> tuple[int, float, str, bytes]:
+        """Actions until the environment ends the episode: all replies but the last go out by ``send``."""
+        *others, last = json.loads(body)
+        for action in others:
+            flags, reward, observation, info = self.step(action.encode())
+            if flags:
+                return flags, reward, observation, info
+            send(wire.MORE, reward, observation, info)
+        return self.step(last.encode())
+
     def call(self, body: bytes) -> tuple[str, bytes]:
         """A named method, JSON in and out."""
         asked = json.loads(body)
@@ -242,7 +253,12 @@ def serve(runner: Runner, wait: Callable[[], None] = _at_once) -> NoReturn:
         size, request, operation = wire.REQUEST.unpack(_receive(wire.REQUEST.size))
         body = _receive(size)
         try:
-            reply = runner.step(body) if operation == wire.STEP else (0, 0.0, *plain[operation](body))
+            if operation == wire.STEP:
+                reply = runner.step(body)
+            elif operation == wire.STEPS:
+                reply = runner.steps(body, partial(_send, request))
+            else:
+                reply = (0, 0.0, *plain[operation](body))
         except BaseException as error:  # noqa: BLE001 - whatever a program raises is its fault
             if isinstance(error, MemoryError):
                 runner.forget(error)
