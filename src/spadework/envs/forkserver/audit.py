@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import resource
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spadework.envs.forkserver.inside import wire
 from spadework.envs.forkserver.instance import Instance
-from spadework.envs.forkserver.kernel_facts import POOL_MEMORY
+from spadework.envs.forkserver.kernel_facts import POOL_MEMORY, held_bytes
 from spadework.errors import ProgramError, SandboxError
 
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ PERIOD = 0.5
 IDLE_CPU = 0.1
 """CPU seconds that an instance may burn from one call to the next."""
 MEMORY_EVERY = 4
-PAGE = resource.getpagesize()
 
 
 async def watch(sandbox: ForkServer, memory: int) -> None:
@@ -65,12 +62,3 @@ def check_memory(live: list[Instance], most: int) -> None:
         largest = max(sizes, key=lambda instance: sizes[instance])
         held = f"the pool held {total >> 20} MiB of {most >> 20}"
         largest.fail(SandboxError(POOL_MEMORY, f"{held}; this instance was the largest, {sizes[largest] >> 20} MiB"))
-
-
-def held_bytes(pid: int) -> int:
-    """Resident memory that no file backs, shared or not; 0 when the process is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return 0
-    return (int(fields[1]) - int(fields[2])) * PAGE

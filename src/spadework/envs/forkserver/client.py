@@ -16,7 +16,7 @@ from typing import Any
 
 from spadework.envs.forkserver import audit, launch, support
 from spadework.envs.forkserver.instance import Instance
-from spadework.envs.forkserver.kernel_facts import CLOSED
+from spadework.envs.forkserver.kernel_facts import CLOSED, held_bytes
 from spadework.envs.forkserver.nursery import Nursery
 from spadework.envs.sandbox import Limits, Session, Step
 from spadework.errors import FaultError, ProgramError, SandboxError
@@ -47,6 +47,8 @@ class _Template:
     instance: Instance
     loaded: asyncio.Task[Instance]
     users: int = 0
+    held: int = 0
+    """Bytes of memory that a play shares with it from the start."""
 
 
 async def probe() -> dict[str, tuple[bool, str]]:
@@ -149,7 +151,8 @@ class ForkServer:
         template = self._template(source, limits, nursery)
         template.users += 1
         try:
-            await asyncio.shield(template.loaded)
+            if not template.loaded.done():
+                await asyncio.shield(template.loaded)
             instance = template.nursery.fork(template.instance, limits)
         except BaseException:
             template.users -= 1
@@ -166,7 +169,8 @@ class ForkServer:
             template.instance.forking -= 1
             template.instance.forks += 1
         instance.inherit(template.instance)
-        instance.shared_bytes = audit.held_bytes(template.instance.pid)
+        template.held = template.held or held_bytes(template.instance.pid)
+        instance.shared_bytes = template.held
         return instance
 
     def _turn(self) -> int:
@@ -221,8 +225,11 @@ class ForkServer:
 
     def _evict(self) -> None:
         """Let the templates go that nobody used for longest, beyond those that may idle."""
+        beyond = len(self._templates) - MOST_TEMPLATES
+        if beyond <= 0:
+            return
         idle = [key for key, template in self._templates.items() if not template.users and template.loaded.done()]
-        for key in idle[: max(0, len(self._templates) - MOST_TEMPLATES)]:
+        for key in idle[:beyond]:
             self._templates.pop(key).instance.fail(SandboxError(CLOSED, "the template is not needed any more"))
 
 

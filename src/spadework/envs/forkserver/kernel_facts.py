@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import os
+import resource
 import signal
 import socket
 import struct
@@ -15,6 +17,7 @@ from spadework.errors import FaultError, ProgramError, SandboxError
 BROKEN, NO_START, CLOSED, LOST, POOL_MEMORY = "SBX001", "SBX002", "SBX003", "SBX004", "SBX005"
 """Sandbox faults: a layer is missing; a child did not start; closed by the host; killed from outside; pool memory."""
 CREDENTIALS = struct.Struct("iII")
+PAGE = resource.getpagesize()
 
 
 def cpu_seconds(pid: int) -> float:
@@ -23,6 +26,24 @@ def cpu_seconds(pid: int) -> float:
         return time.clock_gettime((~pid << 3) | 2)  # the kernel's name for another process's CPU clock
     except OSError:
         return 0.0
+
+
+def proc(pid: int, name: str) -> str:
+    """A file that ``/proc`` has of a process. Raises ``OSError`` when the process is gone or hidden."""
+    file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 1 << 14).decode("ascii", "replace")
+    finally:
+        os.close(file)
+
+
+def held_bytes(pid: int) -> int:
+    """Resident memory that no file backs, shared or not; 0 when the process is gone."""
+    try:
+        fields = proc(pid, "statm").split()
+        return (int(fields[1]) - int(fields[2])) * PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def death(status: int) -> FaultError:

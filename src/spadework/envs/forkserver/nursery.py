@@ -42,7 +42,8 @@ class Nursery:
         with theirs:
             self._process = launch.start("zygote", theirs.fileno(), dict(config))
         self._control.setblocking(False)
-        self._loop.add_reader(self._control, self._heard)
+        self._loop.add_reader(self._control.fileno(), self._heard)
+        self._blocked = False
 
     async def ready(self) -> None:
         """Wait until the zygote serves. Raises ``SandboxError``."""
@@ -90,7 +91,8 @@ class Nursery:
             try:
                 pass_descriptors(self._control, message, [sock.fileno() for sock in sockets])
             except BlockingIOError:
-                self._loop.add_writer(self._control, self._flush)
+                self._loop.add_writer(self._control.fileno(), self._flush)
+                self._blocked = True
                 return
             except OSError as error:
                 if error.errno == errno.ETOOMANYREFS:  # of all descriptors that this user has on their way
@@ -100,8 +102,9 @@ class Nursery:
             self._outbox.popleft()
             for sock in sockets:
                 sock.close()
-        if not self.dead:
-            self._loop.remove_writer(self._control)
+        if self._blocked and not self.dead:
+            self._loop.remove_writer(self._control.fileno())
+            self._blocked = False
 
     def _heard(self) -> None:
         while not self.dead:
@@ -145,8 +148,8 @@ class Nursery:
         if self.dead:
             return
         self.dead = True
-        self._loop.remove_reader(self._control)
-        self._loop.remove_writer(self._control)
+        self._loop.remove_reader(self._control.fileno())
+        self._loop.remove_writer(self._control.fileno())
         self._control.close()
         for _, sockets in self._outbox:
             for sock in sockets:
