@@ -18,7 +18,7 @@ _PLAYS = """SELECT environment_id AS id, arm, max(cycle) AS last_cycle, count(*)
     sum(faults) AS faults, win_rate FROM plays GROUP BY environment_id, arm"""  # win_rate is that of the last cycle
 _REGRETS = "SELECT environment_id AS id, max(cycle), mean, low, high, n FROM regrets GROUP BY environment_id"
 _DESIGNS = """SELECT id, cycle, slot, attempt, skill, document_id AS document, environment_id AS environment, findings,
-    fault, repaired, variant FROM designs ORDER BY cycle, slot, attempt"""
+    fault, repaired, variant FROM designs"""
 
 
 def environment_rows(store: RunStore) -> list[Row]:
@@ -54,12 +54,15 @@ def _row(environment: Row, arms: Mapping[str, Row], regret: Mapping[str, Any]) -
     }
 
 
-def design_rows(store: RunStore) -> list[Row]:
-    """One row an attempt at a design, without its texts; ``findings`` and ``fault`` are decoded.
+def design_rows(store: RunStore, name: str | None = None) -> list[Row]:
+    """One row an attempt at a design, or the one called ``name``, without its texts.
 
-    ``reason`` is its outcome as ``analysis.designs.outcome`` has it, ``why`` the whole of what was found first.
+    ``findings`` and ``fault`` are decoded; ``reason`` is its outcome as ``analysis.designs.outcome`` has it,
+    ``why`` the whole of what was found first.
     """
-    return [_design(row) for row in store.query(_DESIGNS)]
+    if name is not None:
+        return [_design(row) for row in store.query(f"{_DESIGNS} WHERE id = ?", name)]
+    return [_design(row) for row in store.query(f"{_DESIGNS} ORDER BY cycle, slot, attempt")]
 
 
 def _design(row: Row) -> Row:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -115,19 +116,19 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _answer(data: Any) -> Response:
+def _answer(data: Any, afterwards: BackgroundTask | None = None) -> Response:
     if data is None:
         return PlainTextResponse("not found", 404)
-    return Response(as_json(data), media_type="application/json")
+    return Response(as_json(data), media_type="application/json", background=afterwards)
 
 
 def _readers(pages: Pages) -> list[Route]:
     """GET: what stands in the runs' files, read in a thread."""
 
-    def reader(path: str, read: Callable[[Request], Any]) -> Route:
+    def reader(path: str, read: Callable[[Request], Any], afterwards: BackgroundTask | None = None) -> Route:
         async def endpoint(request: Request) -> Response:
             try:
-                return _answer(await asyncio.to_thread(read, request))
+                return _answer(await asyncio.to_thread(read, request), afterwards)
             except SpadeworkError as error:
                 return PlainTextResponse(str(error), 500)
 
@@ -144,7 +145,7 @@ def _readers(pages: Pages) -> list[Route]:
 
     return [
         reader("/version", lambda _: pages.version()),
-        reader("/overview", lambda _: pages.overview()),
+        reader("/overview", lambda _: pages.overview(), BackgroundTask(pages.prepare)),
         reader("/environments", lambda r: pages.environments(run(r), ask(r))),
         reader("/points", lambda r: pages.points(run(r))),
         reader("/likeness", lambda r: pages.likeness(run(r))),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from spadework.analysis.designs import ACCEPTED
-from spadework.analysis.environments import finite, relatives
+from spadework.analysis.environments import design_rows, finite, relatives
 from spadework.analysis.settings import differing
 from spadework.config import RunConfig
 from spadework.envs.check_codes import CODES
+from spadework.errors import SpadeworkError
 from spadework.policies.token_text import TokenTexts
 from spadework.viewer.episodes import EpisodeTable
 from spadework.viewer.evaluations import evaluations, paper_rows
@@ -37,27 +39,35 @@ class Pages:
         self._token_texts = token_texts
 
     def version(self) -> Answer:
-        """How far each run is: what a page asks for every other second."""
-        return {"runs": [{"cycles": run.cycles(), "age": run.age()} for run in self.runs]}
+        """Which runs there are and how far each is: what a page asks for every other second."""
+        return {"runs": [{"name": run.name, "cycles": run.cycles(), "age": run.age()} for run in self.runs]}
+
+    def prepare(self) -> None:
+        """Read what the pages after the first one need; a run that cannot be read says so on its page."""
+        for view in self.runs:
+            with suppress(SpadeworkError):
+                view.environments()
+                view.designs()
 
     def overview(self) -> Answer:
         """Every metric of every run, and which settings differ (for one run: from the defaults)."""
         configs = [run.config for run in self.runs]
         compared = [RunConfig(), *configs] if len(configs) == 1 else configs
         rows = [{"key": key, "values": [_setting(value) for value in values]} for key, values in differing(compared)]
-        names = [run.path.resolve().name for run in self.runs]
+        names = [run.name for run in self.runs]
         return {
-            "runs": [self._run(run, name) for run, name in zip(self.runs, names, strict=True)],
+            "runs": [self._run(run) for run in self.runs],
             "settings": {"columns": ["default", *names] if len(names) == 1 else names, "rows": rows},
         }
 
     def environments(self, run: int, ask: Ask) -> Answer:
         """A page of the table of environments; with ``state=rejected`` one of the designs that became none."""
-        rows = self.runs[run].environments()
+        view = self.runs[run]
         if ask.where.get("state") == "rejected":
-            rejected = [_rejected(design) for design in self.runs[run].designs() if design["environment"] is None]
-            return {**page(rejected, ask, ("id", "skill", "document", "why")), "skills": _skills(rows)}
-        return {**page(rows, ask, ("id", "skill", "document", "state", "why")), "skills": _skills(rows)}
+            rows = [_rejected(design) for design in view.designs() if design["environment"] is None]
+        else:
+            rows = view.environments()
+        return {**page(rows, ask, ("id", "skill", "document", "state", "why")), "skills": view.skills()}
 
     def points(self, run: int) -> Answer:
         """Every environment that was played, for the scatter."""
@@ -150,13 +160,13 @@ class Pages:
         with self.runs[run].open() as store:
             found = store.query("SELECT prompt, reply, source FROM designs WHERE id = ?", name)
             scores = store.query("SELECT * FROM scores WHERE design_id = ?", name)
-        row = next((row for row in self.runs[run].designs() if row["id"] == name), None)
-        if not found or row is None:
+            rows = design_rows(store, name)
+        if not rows:
             return None
         score = scores[0] if scores else None
         trained = self._tables[run].trained(score["cycle"], name) if score else []
         return {
-            **row,
+            **rows[0],
             "prompt": found[0]["prompt"],
             "reply": found[0]["reply"],
             "source": pieces(found[0]["source"]),
@@ -169,12 +179,12 @@ class Pages:
         rows = [{"run": place, **row} for place, run in enumerate(self.runs) for row in evaluations(run.path)]
         return {"rows": rows, "paper": paper_rows()}
 
-    def _run(self, run: RunView, name: str) -> Answer:
+    def _run(self, run: RunView) -> Answer:
         with run.open() as store:
             series = store.metrics()
         config = run.config
         return {
-            "name": name,
+            "name": run.name,
             "path": str(run.path),
             "model": config.model.name,
             "domain": config.domain,
@@ -205,10 +215,6 @@ class Pages:
                 "temperature": segment["temperature"],
             })  # fmt: skip
         return shown
-
-
-def _skills(rows: Sequence[Answer]) -> list[str]:
-    return sorted({row["skill"] for row in rows})
 
 
 def _known(rows: Mapping[str, Answer], name: str) -> Answer:

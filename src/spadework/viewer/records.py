@@ -27,7 +27,7 @@ class RunView:
     """A run directory to look at, also while it is being written. Safe to use from several threads."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.name = path, path.resolve().name
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._kept: dict[str, tuple[int, Any]] = {}
         with self.open() as store:
@@ -59,6 +59,13 @@ class RunView:
     def designs(self) -> list[Row]:
         """``design_rows``."""
         return self._once("designs", lambda: self._read(design_rows))
+
+    def skills(self) -> list[str]:
+        """The skills of all environments, by name."""
+        rows = self._once(
+            "skills", lambda: self._read(lambda store: store.query("SELECT DISTINCT skill FROM environments"))
+        )
+        return sorted(row["skill"] for row in rows)
 
     def environment_map(self) -> dict[str, Any]:
         """Points of at most ``MAP_LIMIT`` environments by likeness of their programs."""

@@ -44,6 +44,7 @@ def _answers(pages: Pages, chosen: Sequence[Answer]) -> dict[str, Any]:
     accepted, rejected = _all(pages, Ask()), _all(pages, Ask(where={"state": "rejected"}))
     skills = pages.environments(0, Ask())["skills"]
     return {
+        "version": pages.version(),
         "overview": pages.overview(),
         "environments": {"rows": accepted, "total": len(accepted), "skills": skills},
         "environments/rejected": {"rows": rejected[-DESIGNS:], "total": len(rejected), "skills": skills},
@@ -82,9 +83,8 @@ def _fill(answers: dict[str, Any], note: str) -> str:
         '<meta charset="utf-8">': f'<meta charset="utf-8">\n{policy}',
         '<link rel="stylesheet" href="static/app.css">': f"<style>{style}</style>",
         IMPORTS: json.dumps({"imports": modules}),
-        '<script src="static/vendor/echarts.common.min.js" defer></script>': f"<script>{charts}</script>",
         '<script type="module" src="static/ui/app.js"></script>': (
-            f'<script type="application/json" id="data">{data}</script>\n{start}'
+            f'<script>{charts}</script>\n<script type="application/json" id="data">{data}</script>\n{start}'
         ),
     }
     html = index_page()

@@ -42,7 +42,7 @@ async function show({ focus = true } = {}) {
   const keep = (next) => history.replaceState(null, "", link(path, Object.fromEntries(Object.entries({ run: params.run, ...next }).filter(([, value]) => value !== "" && value !== 0))));
   const mine = ++visits;
   try {
-    const made = await PAGES[path]({ params, run: Number(params.run), runName: names[Number(params.run)], keep, link });
+    const made = await PAGES[path]({ params, run: Number(params.run), runName: names[Number(params.run)], names, keep, link });
     if (mine !== visits) return;
     main.replaceChildren(...made.nodes);
     shown = made;
@@ -92,7 +92,7 @@ function wireTheme() {
 async function start() {
   wireTheme();
   document.getElementById("tabs").append(...Object.entries(TABS).map(([page, text]) => h("li", {}, h("a", { "data-page": page, href: `#/${page}` }, text))));
-  names = (await get("overview")).runs.map((run) => flat(run.name));
+  names = (await get("version")).runs.map((run) => flat(run.name));
   runs.append(...names.map((name, run) => h("option", { value: run }, name)));
   runs.addEventListener("change", () => {
     const { path } = place();

@@ -19,7 +19,8 @@ const sizes = new ResizeObserver((entries) => { for (const entry of entries) ent
 // A place for a chart that draws itself when it comes near the screen, and again when its option changes.
 export function chartBox(label, makeOption, { tall = false, onclick } = {}) {
   const box = h("div", { class: tall ? "chart tall" : "chart", role: "img", "aria-label": label });
-  box.draw = () => {
+  box.draw = async () => {
+    await loadLibrary();
     if (!box.isConnected) return;
     box.chart ??= start(box, onclick);
     box.chart.setOption(makeOption(ink()), { notMerge: true });
@@ -34,6 +35,15 @@ function start(box, onclick) {
   if (onclick) chart.on("click", onclick);
   sizes.observe(box);
   return chart;
+}
+
+// The chart library is large: a page asks for it when it has charts, so that tables need not wait. A report holds it.
+let library = null;
+export function loadLibrary() {
+  library ??= globalThis.echarts ? Promise.resolve() : new Promise((loaded, failed) => {
+    document.head.append(h("script", { src: "static/vendor/echarts.common.min.js", onload: loaded, onerror: () => failed(new Error("The chart library could not be loaded.")) }));
+  });
+  return library;
 }
 
 export function redrawAll() { for (const box of alive) if (box.isConnected && box.chart) box.draw(); }

@@ -5,17 +5,16 @@ import { curves } from "ui/charts.js";
 import { count, h, percent, visible } from "ui/dom.js";
 import { plainTable } from "ui/table.js";
 
-export async function evaluation() {
+export async function evaluation({ names }) {
   const { rows, paper } = await get("evaluation");
-  const { runs } = await get("overview");
-  const name = (row) => runs[row.run].name;
+  const name = (row) => names[row.run];
   const good = rows.filter((row) => !row.problem);
   const nodes = [h("h1", {}, "Evaluation"), ...rows.filter((row) => row.problem).map((row) => h("p", { class: "bad" }, visible(row.problem)))];
   if (good.length) {
     nodes.push(plainTable(["suite", "run", "cycle", "score", "95 % interval", "items", "errors", "preset"], good.flatMap((row) => [
       [row.suite, name(row), cycle(row), percent(row.score.mean), interval(row.score), count(row.n), count(row.errors), row.setting.preset],
       ...Object.entries(row.groups).map(([group, score]) => [`${row.suite}: ${group}`, name(row), cycle(row), percent(score.mean), interval(score), count(score.n), "", ""])]), "Suites and their groups; an item that failed counts as not solved"));
-    nodes.push(h("h2", {}, "Over the run"), h("div", { class: "grid" }, [...new Set(good.map((row) => row.suite))].map((suite) => chart(suite, good, runs))));
+    nodes.push(h("h2", {}, "Over the run"), h("div", { class: "grid" }, [...new Set(good.map((row) => row.suite))].map((suite) => chart(suite, good, names))));
   } else {
     nodes.push(h("p", { class: "empty" }, "No evaluation is stored in this run. `spadework eval --run RUN` writes one; `run.evaluate_every` in a config does so while training."));
   }
@@ -27,10 +26,10 @@ function cycle(row) { return row.cycle < 0 ? "start" : row.cycle + 1; }
 
 function interval(score) { return (score.low ?? null) === null ? "–" : `${percent(score.low)} to ${percent(score.high)}`; }
 
-function chart(suite, rows, runs) {
-  const lines = runs.map((run, place) => {
+function chart(suite, rows, names) {
+  const lines = names.map((name, place) => {
     const own = rows.filter((row) => row.run === place && row.suite === suite).sort((a, b) => a.cycle - b.cycle);
-    return { name: run.name, colour: place, points: own.map((row) => [row.cycle, row.score.mean]), band: own.map((row) => [row.cycle, row.score.low, row.score.high]) };
+    return { name, colour: place, points: own.map((row) => [row.cycle, row.score.mean]), band: own.map((row) => [row.cycle, row.score.low, row.score.high]) };
   }).filter((line) => line.points.length);
   return curves({ title: suite, lines, smoothing: () => 0 });
 }

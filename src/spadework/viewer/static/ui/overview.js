@@ -1,7 +1,7 @@
 // Curves of all runs over each other, their last figures, and which settings tell them apart.
 
 import { get } from "ui/api.js";
-import { curves } from "ui/charts.js";
+import { curves, loadLibrary } from "ui/charts.js";
 import { count, facts, flat, h, number, percent, visible } from "ui/dom.js";
 import { plainTable } from "ui/table.js";
 
@@ -25,6 +25,7 @@ const PANELS = [
 ];
 
 export async function overview({ keep, params }) {
+  loadLibrary(); // while the answer is on its way
   let data = await get("overview");
   let weight = Number(params.smooth ?? 0);
   const head = h("div", { class: "two" }), panels = h("div", { class: "grid" }), more = h("div", { class: "grid" });

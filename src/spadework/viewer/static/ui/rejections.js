@@ -20,11 +20,10 @@ export async function rejections({ params, run, runName, keep, link }) {
   const summary = h("div", {});
 
   async function fill() {
-    const { reasons, attempts } = await get("rejections", { run });
+    const [{ reasons, attempts }] = await Promise.all([get("rejections", { run }), table.refresh()]);
     const rows = reasons.map((one) => [h("button", { type: "button", class: "plain", onclick: () => { table.change({ reason: one.reason, offset: 0 }); head(); } }, visible(one.reason)), one.title, one.count, percent(one.share),
       h("span", {}, one.examples.map((example) => h("div", { class: "small" }, h("a", { href: link("design", { run, id: example.id }) }, visible(example.id)), " ", visible(example.why.slice(0, 140)))))]);
     summary.replaceChildren(attempts ? plainTable(["outcome", "meaning", "count", "share", "examples"], rows, `${attempts} attempts`) : h("p", { class: "empty" }, "No attempts: this run has no designer, or none was due yet."));
-    await table.refresh();
     head();
   }
 
