@@ -94,8 +94,9 @@ def test_two_runs_are_overlaid_and_smoothed(browser: Any, viewer: Viewer) -> Non
         keys = page.locator("figure", has_text="Win rate").first.locator(".keys li").all_inner_texts()
         assert keys == ["one unhinted", "one hinted", "two unhinted", "two hinted"]
         page.locator("figure details summary").first.click()
+        page.wait_for_selector("figure table tbody tr")
         assert page.locator("figure table tbody tr").count() == 4
-        assert page.locator("canvas").count() >= 3
+        until(page, "document.querySelectorAll('canvas').length >= 3")
         canvas = page.locator("figure canvas").first
         before = canvas.screenshot()
         page.get_by_label("Smoothing").fill("0.9")
