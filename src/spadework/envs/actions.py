@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 
 _BOX = re.compile(r"\\boxed\s*\{")
+_BRACE = re.compile(r"[{}]")
 _THINK = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
 
 def strip_thinking(text: str) -> str:
     """The text without ``<think>`` blocks; an unclosed block runs to the end, a bare closing tag ends one."""
+    if "think>" not in text:
+        return text
     if "</think>" in text and "<think>" not in text.split("</think>", 1)[0]:
         text = text.split("</think>", 1)[1]
     return _THINK.sub("", text)
@@ -24,13 +27,11 @@ def last_box(reply: str) -> str | None:
     found: str | None = None
     position = 0
     while match := _BOX.search(text, position):
-        depth, end = 1, match.end()
-        while end < len(text) and depth:
-            depth += {"{": 1, "}": -1}.get(text[end], 0)
-            end += 1
-        if depth:
-            position = match.end()
-            continue
-        found = text[match.end() : end - 1].strip()
-        position = end
+        start = position = match.end()
+        depth = 1
+        for brace in _BRACE.finditer(text, start):
+            depth += 1 if brace[0] == "{" else -1
+            if not depth:
+                found, position = text[start : brace.start()].strip(), brace.end()
+                break
     return found or None
