@@ -207,7 +207,7 @@ def answers(run: Path, cycles: int) -> Iterator[Figure]:
             yield within(f"{page}: first", asked(where), 1.0)
             yield within(f"{page}: CPU of the first", cpu(server) - burnt, 1.0)
             yield within(f"{page}: again", min(asked(where) for _ in range(3)), 0.5)
-        yield told("map of environments: first", asked(f"{address}api/likeness"), "s")
+        yield told("map of environments by TF-IDF: first", asked(f"{address}api/likeness?kind=tfidf"), "s")
 
 
 def paints(run: Path, cycles: int, repeats: int) -> Iterator[Figure]:

@@ -79,8 +79,12 @@ def test_environments_are_sorted_filtered_and_opened(viewer: Viewer) -> None:
     parent = viewer.get("environment", run=0, id=child["parents"][0])
     assert child["id"] in [one["id"] for one in parent["descendants"][0]]
     assert opened["grounding"] and opened["grounding"] in viewer.get("design", run=0, id=child["design"])["prompt"]
-    points = viewer.get("points", run=0)["points"]
-    assert set(viewer.get("likeness", run=0)["points"]) == {point["id"] for point in points}
+    known = viewer.get("points", run=0)
+    assert list(known["kinds"])[-1] == "tfidf" and known["ways"][-1] == "PCA"
+    for way in ("t-SNE", "PCA"):
+        mapped = viewer.get("likeness", run=0, kind="tfidf", way=way)
+        assert (mapped["kind"], mapped["way"]) == ("tfidf", way)
+        assert set(mapped["points"]) == {point["id"] for point in known["points"]}
 
 
 def test_episodes_are_the_stored_ones(viewer: Viewer, runs: list[Path]) -> None:

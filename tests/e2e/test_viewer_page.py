@@ -146,6 +146,21 @@ def test_a_point_of_the_scatter_opens_its_environment(browser: Any, viewer: View
         page.wait_for_selector("text=Play it yourself")
 
 
+def test_the_map_says_what_it_shows_and_can_be_laid_out_otherwise(browser: Any, viewer: Viewer) -> None:
+    with opened(browser, viewer.address + "#/environments?run=0&kind=tfidf") as page:
+        page.wait_for_selector("text=Near is alike: t-SNE of TF-IDF + LSA-128 vectors, 9 environments")
+        page.get_by_label("Layout").select_option("PCA")
+        page.wait_for_selector("text=Near is alike: PCA of TF-IDF + LSA-128 vectors, 9 environments")
+        assert "way=PCA" in page.url and "kind=tfidf" in page.url
+        chart = page.locator(".chart").nth(1)
+        chart.scroll_into_view_if_needed()
+        page.wait_for_selector(".chart >> nth=1 >> canvas")
+        assert "Near is alike: PCA" in chart.get_attribute("aria-label")
+        page.get_by_label("Colour of the plots").select_option("cycle")
+        page.wait_for_selector("figure:has-text('Map by likeness') .keys >> text=cycle 1")
+        assert page.get_by_label("Layout").input_value() == "PCA"
+
+
 def test_two_episodes_are_compared(browser: Any, viewer: Viewer) -> None:
     with opened(browser, viewer.address + "#/episodes?run=0&cycle=0") as page:
         page.get_by_label("Arm").select_option("hinted")

@@ -1,17 +1,53 @@
-"""Texts as points of a plane: alike ones near each other."""
+"""Texts as points of a plane, alike ones near each other: how they become vectors, and how vectors are laid flat."""
 
 from __future__ import annotations
 
+import importlib.util
+import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spadework.analysis.diversity import tfidf
+from spadework.errors import ConfigError
+from spadework.policies.embedding import MINILM, SentenceModel, minilm_is_installed
 
 Matrix = NDArray[np.float64]
+
+TFIDF = "tfidf"
+KINDS = {MINILM: "MiniLM", TFIDF: "TF-IDF + LSA-128"}
+"""Key and name of each way in which a text becomes a vector."""
+TSNE, UMAP, PCA = "t-SNE", "UMAP", "PCA"
 T_SNE_LIMIT = 3_000
 """Texts above which t-SNE takes too long to wait for; their two main directions are shown instead."""
+FEWEST = 5
+"""Texts below which neighbours mean nothing, and the main directions are shown."""
+NEIGHBOURS = 15
+"""UMAP's own default."""
+
+
+def map_kinds() -> list[str]:
+    """The keys of ``KINDS`` that can be had here, the best first."""
+    sentences = minilm_is_installed() and importlib.util.find_spec("transformers") is not None
+    return [MINILM, TFIDF] if sentences else [TFIDF]
+
+
+def map_ways() -> list[str]:
+    """The ways to lay vectors flat whose packages are installed, the best first."""
+    packages = {TSNE: "sklearn", UMAP: "umap"}
+    return [way for way, package in packages.items() if importlib.util.find_spec(package) is not None] + [PCA]
+
+
+def vectors(texts: Sequence[str], kind: str) -> Matrix:
+    """(n, d), rows of length 1, by a key of ``KINDS``. What MiniLM made of a text is kept. Raises ``ConfigError``."""
+    if kind == TFIDF:
+        return lsa(texts)
+    known = _sentence_vectors()
+    new = sorted({text for text in texts if text not in known}, key=len)  # alike lengths waste no padding
+    known.update(zip(new, np.asarray(_sentence_model().embed(new), dtype=np.float64), strict=True))
+    return np.stack([known[text] for text in texts])
 
 
 def lsa(texts: Sequence[str], dimensions: int = 128) -> Matrix:
@@ -23,19 +59,46 @@ def lsa(texts: Sequence[str], dimensions: int = 128) -> Matrix:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
-def flatten(vectors: Matrix, seed: int = 0) -> tuple[Matrix, str]:
-    """(n, 2) and the name of the way: t-SNE where scikit-learn is installed and there are 5 to 3,000 rows, else PCA."""
+def flatten(vectors: Matrix, way: str = TSNE, seed: int = 0) -> tuple[Matrix, str]:
+    """(n, 2) and the way that was taken: ``way``, or PCA where that cannot be.
+
+    t-SNE needs scikit-learn and at most 3,000 rows; both it and UMAP need 5 rows that are not all the same.
+
+    Raises:
+        ConfigError: UMAP is asked for and not installed, or there is no such way.
+    """
+    if way not in (TSNE, UMAP, PCA):
+        raise ConfigError(f"no layout {way!r}; there are {TSNE}, {UMAP} and {PCA}")
     start = _principal(vectors)
-    if 5 <= len(vectors) <= T_SNE_LIMIT and start.any():
-        try:
-            from sklearn.manifold import TSNE
-        except ImportError:
-            pass
-        else:
-            perplexity = min(30.0, (len(vectors) - 1) / 3)
-            model = TSNE(2, perplexity=perplexity, init=1e-4 * start / start.std(), random_state=seed)
-            return np.asarray(model.fit_transform(vectors), dtype=np.float64), "t-SNE"
-    return start, "PCA"
+    if way == PCA or len(vectors) < FEWEST or not start.any():
+        return start, PCA
+    start = start / start.std()
+    if way == UMAP:
+        return _umap(vectors, start, seed), UMAP
+    return _t_sne(vectors, start, seed) or (_principal(vectors), PCA)
+
+
+def _t_sne(vectors: Matrix, start: Matrix, seed: int) -> tuple[Matrix, str] | None:
+    try:
+        from sklearn.manifold import TSNE as Model
+    except ImportError:
+        return None
+    if len(vectors) > T_SNE_LIMIT:
+        return None
+    model = Model(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init=1e-4 * start, random_state=seed)
+    return np.asarray(model.fit_transform(vectors), dtype=np.float64), TSNE
+
+
+def _umap(vectors: Matrix, start: Matrix, seed: int) -> Matrix:
+    try:
+        from umap import UMAP as Model
+    except ImportError:
+        raise ConfigError("a map by UMAP needs the extra `umap`: pip install 'spadework[umap]'") from None
+    neighbours = min(NEIGHBOURS, len(vectors) - 1)
+    model = Model(n_neighbors=neighbours, init=start.astype(np.float32), random_state=seed, n_jobs=1)
+    with warnings.catch_warnings():  # what it warns of is what few rows are like
+        warnings.simplefilter("ignore")
+        return np.asarray(model.fit_transform(vectors), dtype=np.float64)
 
 
 def _principal(vectors: Matrix) -> Matrix:
@@ -46,3 +109,13 @@ def _principal(vectors: Matrix) -> Matrix:
         kept = min(2, len(values))
         points[:, :kept] = left[:, :kept] * values[:kept]
     return points
+
+
+@lru_cache(1)
+def _sentence_model() -> SentenceModel:
+    return SentenceModel(MINILM)
+
+
+@lru_cache(1)
+def _sentence_vectors() -> dict[str, Matrix]:
+    return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import logging
 import secrets
 import socket
 import webbrowser
@@ -41,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"{address}\nThe address is a key: who has it can read these runs. Ctrl-C ends.", flush=True)
     if not args.no_browser:
         webbrowser.open(address)
+    # Ctrl-C also ends what is still worked on: no error
+    logging.getLogger("uvicorn.error").addFilter(lambda record: "graceful shutdown" not in record.getMessage())
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, server_header=False))
 
     async def serve() -> None:

@@ -75,8 +75,10 @@ class SentenceModel:
         source = _minilm_folder() if name == MINILM else name
         try:
             from transformers import AutoModel, AutoTokenizer
+            from transformers.utils import logging as transformers_logging
         except ImportError:
             raise ConfigError(f"the embedder {name!r} needs transformers: pip install 'spadework[local]'") from None
+        transformers_logging.disable_progress_bar()
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(source)
             self._model: Any = AutoModel.from_pretrained(source).eval()

@@ -13,7 +13,7 @@ import hmac
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from spadework.analysis.maps import map_kinds, map_ways
 from spadework.errors import SpadeworkError
+from spadework.viewer.layout import Layouts
 from spadework.viewer.pages import Pages
 from spadework.viewer.paging import Ask, number
 from spadework.viewer.trials import Tools, Trials
@@ -81,19 +83,23 @@ class Guard:
         elif not hmac.compare_digest(first.encode(), self._secret):
             await PlainTextResponse("not found", 404)(scope, receive, guarded)
         else:
-            await self._app(scope, receive, guarded)
+            try:
+                await self._app(scope, receive, guarded)
+            except asyncio.CancelledError:  # the server ends while it works on this
+                await PlainTextResponse("the viewer has ended", 503)(scope, receive, guarded)
 
 
 def build_app(pages: Pages, tools: Tools, secret: str) -> ASGIApp:
     """The whole server over ``pages``; programs run with ``tools``."""
-    trials = Trials(tools)
+    trials, layouts = Trials(tools), Layouts()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
+        layouts.close()
         await trials.close()
 
-    api = [*_readers(pages), *_runners(pages, trials)]
+    api = [*_readers(pages, layouts), *_runners(pages, trials)]
     files = Mount("/static", StaticFiles(directory=STATIC))
     index = Route("/", lambda _: HTMLResponse(index_page()))
     return Guard(Starlette(routes=[Mount(f"/{secret}", routes=[index, files, Mount("/api", routes=api)])],
@@ -122,17 +128,25 @@ def _answer(data: Any, afterwards: BackgroundTask | None = None) -> Response:
     return Response(as_json(data), media_type="application/json", background=afterwards)
 
 
-def _readers(pages: Pages) -> list[Route]:
+def _readers(pages: Pages, layouts: Layouts) -> list[Route]:
     """GET: what stands in the runs' files, read in a thread."""
 
-    def reader(path: str, read: Callable[[Request], Any], afterwards: BackgroundTask | None = None) -> Route:
+    def asked(path: str, work: Callable[[Request], Awaitable[Any]], afterwards: BackgroundTask | None = None) -> Route:
         async def endpoint(request: Request) -> Response:
             try:
-                return _answer(await asyncio.to_thread(read, request), afterwards)
+                return _answer(await work(request), afterwards)
             except SpadeworkError as error:
                 return PlainTextResponse(str(error), 500)
 
         return Route(path, endpoint)
+
+    def reader(path: str, read: Callable[[Request], Any], afterwards: BackgroundTask | None = None) -> Route:
+        return asked(path, lambda request: asyncio.to_thread(read, request), afterwards)
+
+    async def likeness(request: Request) -> Any:
+        kind = chosen(request.query_params.get("kind"), map_kinds())
+        way = chosen(request.query_params.get("way"), map_ways())
+        return await layouts.ask(await asyncio.to_thread(pages.sources, run(request), kind), kind, way)
 
     def run(request: Request) -> int:
         return min(number(request.query_params.get("run"), 0), len(pages.runs) - 1)
@@ -148,7 +162,7 @@ def _readers(pages: Pages) -> list[Route]:
         reader("/overview", lambda _: pages.overview(), BackgroundTask(pages.prepare)),
         reader("/environments", lambda r: pages.environments(run(r), ask(r))),
         reader("/points", lambda r: pages.points(run(r))),
-        reader("/likeness", lambda r: pages.likeness(run(r))),
+        asked("/likeness", likeness),
         reader("/environment", lambda r: pages.environment(run(r), name(r))),
         reader("/episodes", lambda r: pages.episodes(run(r), ask(r))),
         reader("/episode", lambda r: pages.episode(run(r), name(r))),
@@ -157,6 +171,11 @@ def _readers(pages: Pages) -> list[Route]:
         reader("/design", lambda r: pages.design(run(r), name(r))),
         reader("/evaluation", lambda _: pages.evaluation()),
     ]
+
+
+def chosen(wanted: str | None, there: Sequence[str]) -> str:
+    """``wanted`` where it is there, else the first."""
+    return wanted if wanted is not None and wanted in there else there[0]
 
 
 def _runners(pages: Pages, trials: Trials) -> list[Route]:

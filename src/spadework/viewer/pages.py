@@ -10,6 +10,7 @@ from typing import Any
 
 from spadework.analysis.designs import ACCEPTED
 from spadework.analysis.environments import design_rows, finite, relatives
+from spadework.analysis.maps import KINDS, map_kinds, map_ways
 from spadework.analysis.settings import differing
 from spadework.config import RunConfig
 from spadework.envs.check_codes import CODES
@@ -17,6 +18,7 @@ from spadework.errors import SpadeworkError
 from spadework.policies.token_text import TokenTexts
 from spadework.viewer.episodes import EpisodeTable
 from spadework.viewer.evaluations import evaluations, paper_rows
+from spadework.viewer.layout import LIMITS
 from spadework.viewer.paging import Ask, page
 from spadework.viewer.records import RunView
 from spadework.viewer.source import pieces
@@ -70,13 +72,14 @@ class Pages:
         return {**page(rows, ask, ("id", "skill", "document", "state", "why")), "skills": view.skills()}
 
     def points(self, run: int) -> Answer:
-        """Every environment that was played, for the scatter."""
+        """Every environment, for the scatter and the map, and which maps there are."""
         keys = ("id", "skill", "cycle", "unhinted", "regret", "state")
-        return {"points": [{key: row[key] for key in keys} for row in self.runs[run].environments()]}
+        rows = [{key: row[key] for key in keys} for row in self.runs[run].environments()]
+        return {"points": rows, "kinds": {kind: KINDS[kind] for kind in map_kinds()}, "ways": map_ways()}
 
-    def likeness(self, run: int) -> Answer:
-        """Places on the map. Takes seconds when it is first asked for."""
-        return self.runs[run].environment_map()
+    def sources(self, run: int, kind: str) -> Mapping[str, str]:
+        """Name -> program of the environments that a map of this kind shows."""
+        return self.runs[run].programs(LIMITS[kind])
 
     def environment(self, run: int, name: str) -> Answer | None:
         """One environment with its program, relatives and plays."""

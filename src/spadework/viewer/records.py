@@ -12,15 +12,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from spadework.analysis.environments import Row, design_rows, environment_rows
-from spadework.analysis.maps import flatten, lsa
 from spadework.config import RunConfig
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import HOPELESS, MASTERED
 
 T = TypeVar("T")
-
-MAP_LIMIT = 800
-"""Environments on the map, spread evenly over the run: more would take long to lay out."""
 
 
 class RunView:
@@ -67,9 +63,13 @@ class RunView:
         )
         return sorted(row["skill"] for row in rows)
 
-    def environment_map(self) -> dict[str, Any]:
-        """Points of at most ``MAP_LIMIT`` environments by likeness of their programs."""
-        return self._once("map", self._map)
+    def programs(self, most: int) -> dict[str, str]:
+        """Name -> source of at most ``most`` environments, spread evenly over the run."""
+        names = [row["id"] for row in self.environments()]
+        chosen = names[:: -(-len(names) // most)] if names else []
+        marks = ", ".join("?" * len(chosen))
+        query = f"SELECT id, source FROM environments WHERE id IN ({marks}) GROUP BY id"
+        return {row["id"]: row["source"] for row in self._read(lambda store: store.query(query, *chosen))}
 
     def _environments(self) -> list[Row]:
         rows = self._read(environment_rows)
@@ -77,18 +77,6 @@ class RunView:
         for row in rows:
             row["state"], row["why"] = _state(row, newest, self.config)
         return rows
-
-    def _map(self) -> dict[str, Any]:
-        names = [row["id"] for row in self.environments()]
-        chosen = names[:: -(-len(names) // MAP_LIMIT)] if names else []
-        marks = ", ".join("?" * len(chosen))
-        query = f"SELECT id, source FROM environments WHERE id IN ({marks}) GROUP BY id"
-        sources = {row["id"]: row["source"] for row in self._read(lambda store: store.query(query, *chosen))}
-        if not sources:
-            return {"points": {}, "way": "", "of": 0}
-        places, way = flatten(lsa(list(sources.values())))
-        points = {name: [round(float(x), 3), round(float(y), 3)] for name, (x, y) in zip(sources, places, strict=True)}
-        return {"points": points, "way": f"{way} of TF-IDF + LSA of the programs", "of": len(names)}
 
     def _read(self, work: Callable[[RunStore], T]) -> T:
         with self.open() as store:

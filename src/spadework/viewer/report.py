@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spadework.viewer.app import IMPORTS, STATIC, as_json, index_page
+from spadework.viewer.layout import layout
 from spadework.viewer.pages import Answer, Pages
 from spadework.viewer.paging import Ask
 
@@ -42,14 +43,16 @@ def _answers(pages: Pages, chosen: Sequence[Answer]) -> dict[str, Any]:
     wanted |= {one["id"] for reason in rejections["reasons"] for one in reason["examples"]}
     episodes = [row for environment in chosen for row in _episodes(pages, environment)]
     accepted, rejected = _all(pages, Ask()), _all(pages, Ask(where={"state": "rejected"}))
+    points = pages.points(0)
+    kind = next(iter(points["kinds"]))
     skills = pages.environments(0, Ask())["skills"]
     return {
         "version": pages.version(),
         "overview": pages.overview(),
         "environments": {"rows": accepted, "total": len(accepted), "skills": skills},
         "environments/rejected": {"rows": rejected[-DESIGNS:], "total": len(rejected), "skills": skills},
-        "points": pages.points(0),
-        "likeness": pages.likeness(0),
+        "points": points,
+        "likeness": layout(pages.sources(0, kind), kind, points["ways"][0]),
         "rejections": rejections,
         "designs": designs,
         "evaluation": pages.evaluation(),

@@ -3,13 +3,14 @@
 import { get } from "ui/api.js";
 import { scatter } from "ui/charts.js";
 import { flat, h, number, visible } from "ui/dom.js";
+import { likenessMap } from "ui/map.js";
 import { dataTable, picker, searchBox } from "ui/table.js";
 
 const STATES = [["", "accepted"], ["in pool", "in the pool"], ["retired", "retired"], ["replaced", "replaced"], ["waiting", "not played yet"], ["rejected", "rejected"]];
 const TONES = { "in pool": "good", retired: "warn", rejected: "bad" };
 
 export async function environments({ params, run, runName, keep, link }) {
-  const colour = { by: params.colour ?? "skill" };
+  const colour = { by: params.colour ?? "skill" }, chosen = { kind: params.kind ?? "", way: params.way ?? "" };
   const open = (id) => { location.hash = link("environment", { run, id }); };
   const columns = [
     { key: "id", label: "environment", kind: "id", show: (row) => h("a", { href: link(row.state === "rejected" ? "design" : "environment", { run, id: row.id }) }, visible(row.id)) },
@@ -22,32 +23,30 @@ export async function environments({ params, run, runName, keep, link }) {
     { key: "regret_low", label: "95 % interval", number: true, sort: false, show: (row) => (row.regret_low === null ? "–" : `${number(row.regret_low)} to ${number(row.regret_high)}`) },
     { key: "state", label: "state", kind: "long", show: (row) => h("span", {}, h("span", { class: `badge ${TONES[row.state] ?? ""}` }, row.state), row.why ? [" ", h("span", { class: "small" }, visible(row.why.slice(0, 300)))] : null) },
   ];
+  function remember(query = table.query) { keep({ ...query, ...chosen, colour: colour.by === "skill" ? "" : colour.by }); }
   const { search = "", state = "", skill = "", sort = "", desc = "", offset = 0 } = params;
   const table = dataTable({ columns, caption: `Environments of ${runName}`, state: { search, state, skill, sort, desc, offset },
-    load: (query) => get("environments", { run, ...query }), onChange: (query) => keep({ ...query, colour: colour.by === "skill" ? "" : colour.by }) });
+    load: (query) => get("environments", { run, ...query }), onChange: remember });
   const first = await table.refresh();
   const plots = h("div", { class: "two" });
   const bar = h("div", { class: "bar" }, searchBox("Search", search, (text) => table.change({ search: text, offset: 0 })),
     picker("State", state, STATES, (value) => table.change({ state: value, offset: 0 })),
     picker("Skill", skill, [["", "all"], ...first.skills.map((name) => [name, flat(name)])], (value) => table.change({ skill: value, offset: 0 })),
-    picker("Colour of the plots", colour.by, [["skill", "skill"], ["cycle", "cycle"], ["state", "state"]], (value) => { colour.by = value; drawPlots(); }));
-  let points = [];
+    picker("Colour of the plots", colour.by, [["skill", "skill"], ["cycle", "cycle"], ["state", "state"]], (value) => { colour.by = value; remember(); drawPlots(); }));
+  let known = { points: [] };
+  const map = likenessMap({ run, open, chosen, onChange: () => remember() });
 
-  async function drawPlots() {
-    if (!points.length) points = (await get("points", { run })).points;
-    const map = h("div", {}, h("p", { class: "empty" }, "Laying out the map …"));
+  async function drawPlots(asked) {
+    known = asked ?? known;
     const plot = scatter({ title: "Win rate against regret", x: "win rate, unhinted", y: "regret", onopen: open,
-      groups: group(points.filter((point) => point.unhinted !== null && point.regret !== null), colour.by, (point) => [point.unhinted, point.regret]) });
-    plots.replaceChildren(h("figure", { class: "card" }, h("figcaption", {}, h("h3", {}, "Win rate against regret")), plot), h("figure", { class: "card" }, map));
-    const likeness = await get("likeness", { run });
-    const placed = points.filter((point) => point.id in likeness.points);
-    const caption = h("figcaption", {}, h("h3", {}, "Map"), h("span", { class: "soft small" }, placed.length ? `near is alike: ${likeness.way}${placed.length < likeness.of ? `; ${placed.length} of ${likeness.of} shown` : ""}` : "nothing to show yet"));
-    map.replaceChildren(caption, scatter({ title: "Map of environments by likeness", x: "", y: "", showAxes: false, onopen: open, groups: group(placed, colour.by, (point) => likeness.points[point.id]) }));
+      groups: group(known.points.filter((point) => point.unhinted !== null && point.regret !== null), colour.by, (point) => [point.unhinted, point.regret]) });
+    plots.replaceChildren(h("figure", { class: "card" }, h("figcaption", {}, h("h3", {}, "Win rate against regret")), plot), map.element);
+    await map.draw(known, (points, at) => group(points, colour.by, at));
   }
 
-  drawPlots().catch((error) => plots.replaceChildren(h("p", { class: "bad" }, flat(error.message))));
+  get("points", { run }).then(drawPlots).catch((error) => plots.replaceChildren(h("p", { class: "bad" }, flat(error.message))));
   return { nodes: [h("h1", {}, "Environments"), bar, table.element, h("h2", {}, "At a glance"), plots],
-    refresh: async () => { points = []; await table.refresh(); await drawPlots(); } };
+    refresh: async () => { await table.refresh(); await drawPlots(await get("points", { run })); } };
 }
 
 function group(points, by, at) {
