@@ -98,7 +98,8 @@ def test_episodes_are_the_stored_ones(viewer: Viewer, runs: list[Path]) -> None:
     rows = {row.source_id: row for row in read_sequences(sorted((runs[0] / "sequences").iterdir())[0])}
     name = next(name for name in rows if name in stored)
     shown = viewer.get("episode", run=0, id=name)
-    (segment,) = shown["segments"]
+    (segment,) = viewer.get("episode-tokens", run=0, id=name)["segments"]
+    assert shown["sampled"] == sum(segment["sampled"])
     assert shown["turns"][0]["reply"] == stored[name].turns[0].reply
     assert segment["advantages"] == list(rows[name].advantages)
     sampled = "".join(text for text, own in zip(segment["texts"], segment["sampled"], strict=True) if own)
@@ -116,10 +117,11 @@ def test_attempts_are_counted_by_reason_and_shown_with_their_prompt(viewer: View
     paid = next(row for row in viewer.get("designs", run=0, reason="accepted")["rows"] if row["cycle"] == 0)
     shown = viewer.get("design", run=0, id=paid["id"])
     assert shown["score"]["cycle"] == 1
-    assert not shown["segments"] or any(shown["segments"][0]["advantages"])
+    segments = viewer.get("design-tokens", run=0, id=paid["id"])["segments"]
+    assert not segments or any(segments[0]["advantages"])
 
 
-@pytest.mark.parametrize("page", ["environment", "episode", "design"])
+@pytest.mark.parametrize("page", ["environment", "episode", "episode-tokens", "design"])
 @pytest.mark.parametrize("name", ["", "nothing", "../../run", "99-x-u0", "-1-x-u0", "' OR 1=1 --"])
 def test_what_is_not_there_is_not_found(viewer: Viewer, page: str, name: str) -> None:
     from urllib.parse import urlencode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -171,10 +172,40 @@ def test_two_episodes_are_compared(browser: Any, viewer: Viewer) -> None:
         seeds = page.locator("section.card dl div:first-child dd").all_inner_texts()
         assert seeds[0] == seeds[1]
         page.get_by_label("Show").select_option("logprob")
+        page.wait_for_selector(".tok")
         assert page.locator(".tok").first.get_attribute("title") == "log-probability -0.5"
         assert page.locator(".tok").first.evaluate("e => getComputedStyle(e).backgroundColor") != "rgba(0, 0, 0, 0)"
         page.get_by_label("Beside it").select_option("")
         until(page, "document.querySelectorAll('section.card').length === 1")
+
+
+def test_rejections_begin_with_what_was_refused(browser: Any, viewer: Viewer) -> None:
+    with opened(browser, viewer.address + "#/rejections?run=0") as page:
+        attempts = page.locator("main table >> nth=1 >> tbody tr")
+        outcomes = attempts.locator("td:nth-child(5)").all_inner_texts()
+        assert outcomes and "accepted" not in outcomes
+        page.get_by_role("button", name="All attempts").click()
+        page.wait_for_selector("main table >> nth=1 >> tbody >> text=accepted >> nth=0")
+        assert "outcome=all" in page.url
+        page.locator("main table >> nth=0 >> tbody").get_by_role("button", name="ENV001").click()
+        page.wait_for_selector("h2:text('Attempts: ENV001')")
+        until(page, "[...document.querySelectorAll('table')][1].innerText.match(/accepted/) === null")
+
+
+def test_a_suite_stands_beside_the_papers_rows(browser: Any, viewer: Viewer, runs: list[Path]) -> None:
+    for cycle, mean in (("start", 0.25), ("00002", 0.5)):
+        folder = runs[0] / "evals" / cycle
+        folder.mkdir(parents=True)
+        score = {"mean": mean, "low": mean - 0.1, "high": mean + 0.1, "n": 30}
+        result = {"setting": {"preset": "paper"}, "score": score, "groups": {}, "n": 30, "errors": 0}
+        (folder / "aime2025.json").write_text(json.dumps(result))
+    with opened(browser, viewer.address + "#/evaluation") as page:
+        rows = page.locator(".beside tbody tr").all_inner_texts()
+        assert rows[0].split("\t") == ["one, start", "25.0 %", "15.0 % to 35.0 %", "yours"]
+        assert rows[1].split("\t") == ["one, cycle 3", "50.0 %", "40.0 % to 60.0 %", "yours"]
+        scores = [float(row.split("\t")[1].rstrip(" %")) for row in rows[2:]]
+        assert scores == sorted(scores, reverse=True) and "Table 1" in rows[2]
+        page.wait_for_selector(".beside canvas")
 
 
 def test_three_turns_are_played(browser: Any, viewer: Viewer) -> None:
@@ -224,6 +255,8 @@ def test_what_a_model_wrote_stays_text(browser: Any, tmp_path: Path) -> None:
             assert page.evaluate("window.owned") is None, name
             assert page.locator("main :is(script, img, svg, b)").count() == 0, name
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+            if "view=" in name:
+                page.wait_for_selector(".tokens")
             if name.startswith(("environment?", "episode?")):
                 shown = page.locator("main").inner_text()
                 assert "U+202E" in shown and "U+001B[31m" in shown and "<script>window.owned" in shown, name

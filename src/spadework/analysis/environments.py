@@ -11,6 +11,7 @@ from spadework.analysis.designs import ACCEPTED
 from spadework.runs.store import RunStore
 
 Row = dict[str, Any]
+REJECTED = "rejected"
 
 _ENVIRONMENTS = """SELECT id, min(cycle) AS cycle, skill, domain, document_id AS document, design_id AS design, parents
     FROM environments GROUP BY id ORDER BY min(cycle), rowid"""
@@ -58,7 +59,7 @@ def design_rows(store: RunStore, name: str | None = None) -> list[Row]:
     """One row an attempt at a design, or the one called ``name``, without its texts.
 
     ``findings`` and ``fault`` are decoded; ``reason`` is its outcome as ``analysis.designs.outcome`` has it,
-    ``why`` the whole of what was found first.
+    ``why`` the whole of what was found first, ``outcome`` whether it was accepted.
     """
     if name is not None:
         return [_design(row) for row in store.query(f"{_DESIGNS} WHERE id = ?", name)]
@@ -80,6 +81,7 @@ def _design(row: Row) -> Row:
         "findings": findings,
         "fault": fault,
         "reason": reason,
+        "outcome": ACCEPTED if reason == ACCEPTED else REJECTED,
         "why": why,
     }
 

@@ -166,9 +166,11 @@ def _readers(pages: Pages, layouts: Layouts) -> list[Route]:
         reader("/environment", lambda r: pages.environment(run(r), name(r))),
         reader("/episodes", lambda r: pages.episodes(run(r), ask(r))),
         reader("/episode", lambda r: pages.episode(run(r), name(r))),
+        reader("/episode-tokens", lambda r: pages.episode_tokens(run(r), name(r))),
         reader("/rejections", lambda r: pages.rejections(run(r))),
         reader("/designs", lambda r: pages.designs(run(r), ask(r))),
         reader("/design", lambda r: pages.design(run(r), name(r))),
+        reader("/design-tokens", lambda r: pages.design_tokens(run(r), name(r))),
         reader("/evaluation", lambda _: pages.evaluation()),
     ]
 

@@ -29,7 +29,10 @@ EXAMPLES = 3
 """Rejected designs named beside each reason."""
 TOKENS_SHOWN = 40_000
 """Tokens of one transcript that are sent one by one; the rest is only counted."""
-_DOCUMENT = re.compile(r"<document>\n(.*?)\n</document>", re.DOTALL)
+_DOCUMENT = re.compile(
+    r"<document>\n(?P<marked>.*?)\n</document>|^Document \([^\n]*\): (?P<titled>.*?)\nSkill: ", re.DOTALL | re.MULTILINE
+)
+"""As ``prompts/designer_*.md`` have it: between marks, or after its title."""
 
 
 class Pages:
@@ -97,7 +100,7 @@ class Pages:
         return {
             **rows[name],
             "hint": texts["hint"],
-            "grounding": _document(prompts[0]["prompt"]) if prompts else "",
+            "grounding": document_of(prompts[0]["prompt"]) if prompts else "",
             "source": pieces(texts["source"]),
             "plays": [_finite(play) for play in plays],
             "score": scores[0] if scores else None,
@@ -116,21 +119,30 @@ class Pages:
         return self._tables[run].page(ask, self.runs[run].cycles())
 
     def episode(self, run: int, name: str) -> Answer | None:
-        """One episode, turn by turn, with its tokens, and the others that it can be compared with."""
-        cycle = name.partition("-")[0]
-        table = self._tables[run]
-        row = table.one(int(cycle), name) if cycle.isascii() and cycle.isdigit() else None
+        """One episode, turn by turn, and the others that it can be compared with."""
+        row = self._episode(run, name)
         if row is None:
             return None
-        partners = table.partners(row["cycle"], row["environment_id"])
-        advantages = [trained["advantages"] for trained in table.trained(row["cycle"], name)]
+        partners = self._tables[run].partners(row["cycle"], row["environment_id"])
         return {
             **{key: value for key, value in row.items() if key not in ("segments", "return_", "environment_id")},
             "environment": row["environment_id"],
             "return": row["return_"],
-            "segments": self._segments(run, row["segments"], advantages),
+            "sampled": sum(sum(segment["loss_mask"]) for segment in row["segments"]),
             "partners": [{key: one[key] for key in ("id", "arm", "index", "seed", "return")} for one in partners],
         }
+
+    def episode_tokens(self, run: int, name: str) -> Answer | None:
+        """The tokens of an episode. Apart from it: to read them, the first time loads the tokenizer."""
+        row = self._episode(run, name)
+        if row is None:
+            return None
+        advantages = [trained["advantages"] for trained in self._tables[run].trained(row["cycle"], name)]
+        return {"segments": self._segments(run, row["segments"], advantages)}
+
+    def _episode(self, run: int, name: str) -> Answer | None:
+        cycle = name.partition("-")[0]
+        return self._tables[run].one(int(cycle), name) if cycle.isascii() and cycle.isdigit() else None
 
     def rejections(self, run: int) -> Answer:
         """Attempts by what became of them, the most frequent first, each with a few examples."""
@@ -166,16 +178,20 @@ class Pages:
             rows = design_rows(store, name)
         if not rows:
             return None
-        score = scores[0] if scores else None
-        trained = self._tables[run].trained(score["cycle"], name) if score else []
         return {
             **rows[0],
             "prompt": found[0]["prompt"],
             "reply": found[0]["reply"],
             "source": pieces(found[0]["source"]),
-            "score": score,
-            "segments": self._segments(run, trained, [segment["advantages"] for segment in trained]),
+            "score": scores[0] if scores else None,
         }
+
+    def design_tokens(self, run: int, name: str) -> Answer:
+        """The tokens of a reply that was trained; none of another."""
+        with self.runs[run].open() as store:
+            scores = store.query("SELECT cycle FROM scores WHERE design_id = ?", name)
+        trained = self._tables[run].trained(scores[0]["cycle"], name) if scores else []
+        return {"segments": self._segments(run, trained, [segment["advantages"] for segment in trained])}
 
     def evaluation(self) -> Answer:
         """Results of every run, and the paper's."""
@@ -236,10 +252,10 @@ def _rejected(design: Answer) -> Answer:
     return {**{key: design[key] for key in keys}, **measured, "episodes": 0, "state": "rejected", "why": design["why"]}
 
 
-def _document(prompt: str) -> str:
-    """The document that a designer was given, as its prompt holds it; nothing where it was given none."""
-    found = _DOCUMENT.search(prompt)
-    return found[1] if found else ""
+def document_of(prompt: str) -> str:
+    """The document that a designer was given, which stands last in its prompt; nothing where it was given none."""
+    found = list(_DOCUMENT.finditer(prompt))
+    return str(found[-1]["marked"] or found[-1]["titled"] or "") if found else ""
 
 
 def _setting(value: Any) -> str:

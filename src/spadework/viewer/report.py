@@ -59,7 +59,9 @@ def _answers(pages: Pages, chosen: Sequence[Answer]) -> dict[str, Any]:
         "episodes": {"rows": episodes, "total": len(episodes)},
         **{f"environment/{row['id']}": pages.environment(0, row["id"]) for row in chosen},
         **{f"episode/{row['id']}": pages.episode(0, row["id"]) for row in episodes},
+        **{f"episode-tokens/{row['id']}": pages.episode_tokens(0, row["id"]) for row in episodes},
         **{f"design/{name}": pages.design(0, name) for name in sorted(wanted)},
+        **{f"design-tokens/{name}": pages.design_tokens(0, name) for name in sorted(wanted)},
     }
 
 

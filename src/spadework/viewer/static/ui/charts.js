@@ -66,13 +66,14 @@ function axis(colour, extra) {
   return { axisLine: { lineStyle: { color: colour.line } }, axisLabel: { color: colour.soft }, nameTextStyle: { color: colour.soft }, splitLine: { lineStyle: { color: colour.line } }, ...extra };
 }
 
-// lines: [{ name, points: [[cycle, value]], colour, dash, band: [[cycle, low, high]] }]; smoothing in [0, 1).
-export function curves({ title, lines, smoothing, note }) {
+// lines: [{ name, points: [[cycle, value]], colour, dash, band: [[cycle, low, high]] }]; smoothing in [0, 1);
+// share: the values lie in [0, 1], and so does the axis.
+export function curves({ title, lines, smoothing, note, share = false }) {
   const label = `${title}: ${lines.map((line) => `${line.name} ends at ${last(line.points)}`).join("; ")}`;
   const box = chartBox(label, (colour) => base(colour, {
     tooltip: { ...base(colour).tooltip, trigger: "axis", valueFormatter: (value) => (typeof value === "number" ? Number(value.toPrecision(4)).toString() : "–") },
-    xAxis: axis(colour, { type: "value", min: "dataMin", max: "dataMax", minInterval: 1, splitLine: { show: false } }),
-    yAxis: axis(colour, { type: "value", scale: true }),
+    xAxis: axis(colour, { type: "value", min: ({ min, max }) => (min < max ? min : min - 1), max: ({ min, max }) => (min < max ? max : max + 1), minInterval: 1, splitLine: { show: false } }),
+    yAxis: axis(colour, { type: "value", scale: true, ...(share ? { min: 0, max: 1 } : {}) }),
     series: lines.flatMap((line) => series(line, smoothing())),
   }));
   const table = h("details", {}, h("summary", {}, "figures"));

@@ -3,15 +3,15 @@
 import { get } from "ui/api.js";
 import { facts, faultBox, h, number, sourceBlock, textBlock, visible } from "ui/dom.js";
 import { picker } from "ui/table.js";
-import { colouring, tokenView } from "ui/tokens.js";
+import { legendOf, tokenBox } from "ui/tokens.js";
 
 export async function design({ params, run, keep, link }) {
   const data = await get("design", { run, id: params.id });
   let view = "reply";
   const reply = h("div", {}), legend = h("span", {});
   function draw() {
-    reply.replaceChildren(...[view === "reply" ? textBlock(data.reply, "reply") : tokenView(data.segments, view)].flat(9).filter(Boolean));
-    legend.replaceChildren(...(view === "reply" ? [] : [colouring(view, data.segments).legend]));
+    reply.replaceChildren(view === "reply" ? textBlock(data.reply, "reply") : tokenBox(view, data, "design-tokens", run));
+    legend.replaceChildren(...(view === "reply" ? [] : [legendOf(view)]));
   }
   draw();
   const modes = [["reply", "text"], ["logprob", "tokens by log-probability"], ["advantage", "tokens by advantage"]];

@@ -40,7 +40,7 @@ function plays(data) {
   if (!data.plays.length) return h("p", { class: "soft" }, "Not played yet.");
   const arms = [...new Set(data.plays.map((play) => play.arm))];
   const lines = arms.map((arm, place) => ({ name: arm, colour: place, points: data.plays.filter((play) => play.arm === arm).map((play) => [play.cycle, play.win_rate]) }));
-  return h("div", { class: "two" }, curves({ title: "Win rate over cycles", lines, smoothing: () => 0 }),
+  return h("div", { class: "two" }, curves({ title: "Win rate over cycles", lines, share: true, smoothing: () => 0 }),
     plainTable(["cycle", "arm", "episodes", "faults", "win rate", "mean return"], data.plays.map((play) => [play.cycle + 1, play.arm, play.episodes, play.faults, number(play.win_rate), number(play.mean_return)]), "plays"));
 }
 

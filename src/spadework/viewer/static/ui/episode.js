@@ -3,7 +3,7 @@
 import { get } from "ui/api.js";
 import { facts, faultBox, flat, h, number, textBlock, visible } from "ui/dom.js";
 import { picker } from "ui/table.js";
-import { colouring, tokenView } from "ui/tokens.js";
+import { legendOf, tokenBox } from "ui/tokens.js";
 
 export async function episode({ params, run, keep, link }) {
   const left = await get("episode", { run, id: params.id });
@@ -16,8 +16,9 @@ export async function episode({ params, run, keep, link }) {
   const legend = h("span", {});
 
   function draw() {
-    sides.replaceChildren(...[left, right].filter(Boolean).map((data) => side(data, view)));
-    legend.replaceChildren(...(view === "turns" ? [] : [colouring(view, [left, right].filter(Boolean).flatMap((data) => data.segments)).legend]));
+    const shown = [left, right].filter(Boolean);
+    sides.replaceChildren(...shown.map((data) => side(data, view === "turns" ? turns(data) : tokenBox(view, data, "episode-tokens", run))));
+    legend.replaceChildren(...(view === "turns" ? [] : [legendOf(view)]));
     keep({ id: left.id, with: right && right.id !== partner(left)?.id ? right.id : "", view: view === "turns" ? "" : view });
   }
 
@@ -34,17 +35,17 @@ function partner(data) {
   return data.partners.find((one) => one.arm === wanted && one.index === data.index);
 }
 
-function side(data, view) {
+function side(data, content) {
   return h("section", { class: "card", "aria-label": flat(data.id) },
     h("h2", {}, data.arm), facts([["seed", String(data.seed)], ["ending", data.ending], ["return", number(data.return)], ["turns", String(data.turns.length)],
-      ["tokens sampled", String(data.segments.reduce((sum, segment) => sum + segment.sampled.reduce((a, b) => a + b, 0), 0))]]),
-    data.fault ? faultBox(data.fault) : null, view === "turns" ? turns(data) : tokenView(data.segments, view));
+      ["tokens sampled", String(data.sampled)]]),
+    data.fault ? faultBox(data.fault) : null, content);
 }
 
 function turns(data) {
   return [...data.turns.map((turn, place) => h("div", { class: "turn" },
     h("p", {}, `turn ${place + 1}, the environment`), textBlock(turn.observation, `observation ${place + 1}`),
     h("p", {}, "the agent"), textBlock(turn.reply, `reply ${place + 1}`),
-    h("p", {}, turn.action === turn.reply ? "" : ["the program got ", visible(JSON.stringify(turn.action.slice(0, 300))), ", "], `reward ${turn.reward}`, turn.malformed ? h("span", { class: "bad" }, ", malformed") : ""))),
+    h("p", {}, turn.action === turn.reply ? "" : ["the program got ", h("code", {}, visible(turn.action.slice(0, 300))), ", "], `reward ${turn.reward}`, turn.malformed ? h("span", { class: "bad" }, ", malformed") : ""))),
   data.last_observation ? h("div", { class: "turn" }, h("p", {}, "at the end"), textBlock(data.last_observation, "last observation")) : null];
 }

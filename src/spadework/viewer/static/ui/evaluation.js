@@ -14,7 +14,8 @@ export async function evaluation({ names }) {
     nodes.push(plainTable(["suite", "run", "cycle", "score", "95 % interval", "items", "errors", "preset"], good.flatMap((row) => [
       [row.suite, name(row), cycle(row), percent(row.score.mean), interval(row.score), count(row.n), count(row.errors), row.setting.preset],
       ...Object.entries(row.groups).map(([group, score]) => [`${row.suite}: ${group}`, name(row), cycle(row), percent(score.mean), interval(score), count(score.n), "", ""])]), "Suites and their groups; an item that failed counts as not solved"));
-    nodes.push(h("h2", {}, "Over the run"), h("div", { class: "grid" }, [...new Set(good.map((row) => row.suite))].map((suite) => chart(suite, good, names))));
+    nodes.push(h("h2", {}, "Over the run, beside the paper"), ...columnsOf(good).map(([column, found]) =>
+      h("div", { class: "two beside" }, chart(column, found, names), beside(column, found, names, paper))));
   } else {
     nodes.push(h("p", { class: "empty" }, "No evaluation is stored in this run. `spadework eval --run RUN` writes one; `run.evaluate_every` in a config does so while training."));
   }
@@ -26,12 +27,28 @@ function cycle(row) { return row.cycle < 0 ? "start" : row.cycle + 1; }
 
 function interval(score) { return (score.low ?? null) === null ? "–" : `${percent(score.low)} to ${percent(score.high)}`; }
 
-function chart(suite, rows, names) {
+// Every suite, then its groups where the paper has them: [name, [{ run, cycle, score }]].
+function columnsOf(rows) {
+  const all = rows.flatMap((row) => [[row.suite, row.score], ...Object.entries(row.groups).map(([group, score]) => [`${row.suite}/${group}`, score])].map(([column, score]) => ({ column, run: row.run, cycle: row.cycle, score })));
+  return [...Map.groupBy(all, (one) => one.column)].sort(([a], [b]) => a.localeCompare(b, "en"));
+}
+
+function chart(column, found, names) {
   const lines = names.map((name, place) => {
-    const own = rows.filter((row) => row.run === place && row.suite === suite).sort((a, b) => a.cycle - b.cycle);
-    return { name, colour: place, points: own.map((row) => [row.cycle, row.score.mean]), band: own.map((row) => [row.cycle, row.score.low, row.score.high]) };
+    const own = found.filter((one) => one.run === place).sort((a, b) => a.cycle - b.cycle);
+    return { name, colour: place, points: own.map((one) => [one.cycle, one.score.mean]), band: own.map((one) => [one.cycle, one.score.low, one.score.high]) };
   }).filter((line) => line.points.length);
-  return curves({ title: suite, lines, smoothing: () => 0 });
+  return curves({ title: column, note: "share solved; cycle 0 is the start", lines, share: true, smoothing: () => 0 });
+}
+
+// Start and newest checkpoint of each run, and whoever the paper measured on the same, the best first.
+function beside(column, found, names, paper) {
+  const own = names.flatMap((name, place) => {
+    const mine = found.filter((one) => one.run === place).sort((a, b) => a.cycle - b.cycle);
+    return [...new Set([mine.at(0), mine.at(-1)])].filter(Boolean).map((one) => [`${name}, ${one.cycle < 0 ? "start" : `cycle ${one.cycle + 1}`}`, percent(one.score.mean), interval(one.score), "yours"]);
+  });
+  const theirs = paper.filter((row) => row.suite === column).sort((a, b) => b.score - a.score).map((row) => [row.model, percent(row.score), "–", row.table]);
+  return plainTable(["who", "score", "95 % interval", "from"], [...own, ...theirs], theirs.length ? `${column}: yours, then the paper's` : `${column}: the paper has no row of it`);
 }
 
 function paperTables(paper) {

@@ -5,12 +5,12 @@ import { curves, loadLibrary } from "ui/charts.js";
 import { count, facts, flat, h, number, percent, visible } from "ui/dom.js";
 import { plainTable } from "ui/table.js";
 
-// Title, note, and metric -> label; the regret's interval is drawn around it.
+// Title, note, metric -> label, and whether they are shares; the regret's interval is drawn around it.
 const PANELS = [
-  ["Win rate", "of the agent, by arm", { "agent/unhinted_win_rate": "unhinted", "agent/hinted_win_rate": "hinted" }],
+  ["Win rate", "of the agent, by arm", { "agent/unhinted_win_rate": "unhinted", "agent/hinted_win_rate": "hinted" }, true],
   ["Regret", "hinted minus unhinted return, with the mean 95 % interval", { "designer/regret": "regret" }],
-  ["Learnable share", "environments with a win rate in [0.2, 0.8]", { "pool/learnable_share": "learnable" }],
-  ["Designs", "share of attempts", { "designer/valid_share": "accepted", "designer/ran_share": "ran" }],
+  ["Learnable share", "environments with a win rate in [0.2, 0.8]", { "pool/learnable_share": "learnable" }, true],
+  ["Designs", "share of attempts", { "designer/valid_share": "accepted", "designer/ran_share": "ran" }, true],
   ["Diversity", "of recent designs", { "designer/vendi": "Vendi / n", "designer/largest_structure_share": "largest structure" }],
   ["Return", "unhinted", { "agent/unhinted_return": "all", "agent/anchor_return": "anchors" }],
   ["Reward levels", "distinct unhinted returns of an environment", { "pool/reward_levels": "levels" }],
@@ -49,8 +49,8 @@ export async function overview({ keep, params }) {
     }))).filter((line) => line.points.length);
   }
 
-  function draw([title, note, metrics]) {
-    const figure = curves({ title, note, lines: lines(metrics), smoothing: () => weight });
+  function draw([title, note, metrics, share]) {
+    const figure = curves({ title, note, share, lines: lines(metrics), smoothing: () => weight });
     figures.push(figure);
     return figure;
   }

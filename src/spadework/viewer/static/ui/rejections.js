@@ -5,7 +5,7 @@ import { h, percent, visible } from "ui/dom.js";
 import { dataTable, plainTable, searchBox } from "ui/table.js";
 
 export async function rejections({ params, run, runName, keep, link }) {
-  const { search = "", reason = "", sort = "", desc = "", offset = 0 } = params;
+  const { search = "", reason = "", outcome = params.reason ? "all" : "rejected", sort = "", desc = "", offset = 0 } = params;
   const columns = [
     { key: "id", label: "design", kind: "id", show: (row) => h("a", { href: link("design", { run, id: row.id }) }, visible(row.id)) },
     { key: "cycle", label: "cycle", number: true, show: (row) => String(row.cycle + 1) },
@@ -15,13 +15,14 @@ export async function rejections({ params, run, runName, keep, link }) {
     { key: "why", label: "what was found", kind: "long", show: (row) => row.why.slice(0, 400) },
   ];
   const title = h("h2", {}, "");
-  const table = dataTable({ columns, caption: `Attempts of ${runName}`, state: { search, reason, sort, desc, offset }, load: (query) => get("designs", { run, ...query }), onChange: keep });
-  const head = () => { title.textContent = table.query.reason ? `Attempts: ${table.query.reason}` : "All attempts"; };
+  const table = dataTable({ columns, caption: `Attempts of ${runName}`, state: { search, reason, outcome, sort, desc, offset }, load: (query) => get("designs", { run, ...query, outcome: query.outcome === "all" ? "" : query.outcome }), onChange: keep });
+  const head = () => { title.textContent = table.query.reason ? `Attempts: ${table.query.reason}` : table.query.outcome === "rejected" ? "Rejected attempts" : "All attempts"; };
+  const show = (query) => { table.change({ reason: "", outcome: "all", offset: 0, ...query }); head(); };
   const summary = h("div", {});
 
   async function fill() {
     const [{ reasons, attempts }] = await Promise.all([get("rejections", { run }), table.refresh()]);
-    const rows = reasons.map((one) => [h("button", { type: "button", class: "plain", onclick: () => { table.change({ reason: one.reason, offset: 0 }); head(); } }, visible(one.reason)), one.title, one.count, percent(one.share),
+    const rows = reasons.map((one) => [h("button", { type: "button", class: "plain", onclick: () => show({ reason: one.reason }) }, visible(one.reason)), one.title, one.count, percent(one.share),
       h("span", {}, one.examples.map((example) => h("div", { class: "small" }, h("a", { href: link("design", { run, id: example.id }) }, visible(example.id)), " ", visible(example.why.slice(0, 140)))))]);
     summary.replaceChildren(attempts ? plainTable(["outcome", "meaning", "count", "share", "examples"], rows, `${attempts} attempts`) : h("p", { class: "empty" }, "No attempts: this run has no designer, or none was due yet."));
     head();
@@ -29,5 +30,5 @@ export async function rejections({ params, run, runName, keep, link }) {
 
   await fill();
   return { nodes: [h("h1", {}, "Rejections"), summary, title, h("div", { class: "bar" }, searchBox("Search", search, (text) => table.change({ search: text, offset: 0 })),
-    h("button", { type: "button", onclick: () => { table.change({ reason: "", search: "", offset: 0 }); head(); } }, "Show all")), table.element], refresh: fill };
+    h("button", { type: "button", onclick: () => show({ outcome: "rejected" }) }, "All rejected"), h("button", { type: "button", onclick: () => show({}) }, "All attempts")), table.element], refresh: fill };
 }

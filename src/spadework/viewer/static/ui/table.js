@@ -69,13 +69,17 @@ function cell(column, row) {
   return h("td", { class: column.number ? "number" : column.kind ?? null }, content);
 }
 
-// A small table that is all here, e.g. the figures behind a chart.
+// A small table that is all here, e.g. the figures behind a chart. A column of figures is told by its cells.
 export function plainTable(labels, rows, caption) {
+  const figures = labels.map((_, place) => place > 0 && rows.some((row) => isFigure(row[place])) && rows.every((row) => isFigure(row[place]) || ["–", ""].includes(row[place] ?? "–")));
+  const kind = (place) => (figures[place] ? "number" : null);
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, labels.map((label) => h("th", { scope: "col" }, visible(label))))),
+    h("thead", {}, h("tr", {}, labels.map((label, place) => h("th", { scope: "col", class: kind(place) }, visible(label))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, row.map((value, place) =>
-      h(place ? "td" : "th", { scope: place ? null : "row", class: typeof value === "number" ? "number" : "long" }, value instanceof Node ? value : visible(value ?? "–"))))))));
+      h(place ? "td" : "th", { scope: place ? null : "row", class: kind(place) ?? (place ? "long" : null) }, value instanceof Node ? value : visible(value ?? "–"))))))));
 }
+
+function isFigure(value) { return typeof value === "number" || (typeof value === "string" && /^[-−]?[\d.,]+( %)?( to [-−]?[\d.,]+( %)?)?$/.test(value)); }
 
 export function picker(label, value, options, onchange) {
   const select = h("select", { onchange: () => onchange(select.value) },

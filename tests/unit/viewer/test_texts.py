@@ -1,0 +1,36 @@
+"""What the pages read out of prompts and tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from spadework.policies.token_text import token_texts
+from spadework.selfplay.prompts import load_prompt
+from spadework.viewer.pages import document_of
+
+DOCUMENT = "Two lines,\nof which (one) has: a colon."
+
+
+@pytest.mark.parametrize("domain", ["games", "tool_use"])
+@pytest.mark.parametrize("form", ["", "_skeleton"])
+def test_the_document_is_found_in_every_prompt(domain: str, form: str) -> None:
+    template = load_prompt(f"designer_{domain}{form}")
+    prompts = [template.safe_substitute(title="A (b)", document=text) for text in ("an example", DOCUMENT)]
+    assert document_of("\n\n".join(prompts)) == DOCUMENT
+
+
+def test_no_document_is_no_document() -> None:
+    assert document_of("Write one.") == document_of("") == ""
+
+
+def test_tokens_of_the_shipped_model_are_words() -> None:
+    pytest.importorskip("transformers", reason="needs the extra local")
+    from transformers import AutoTokenizer
+
+    from spadework.policies.scale.architecture import WEIGHTS
+
+    texts = token_texts("scale")
+    assert texts is not None
+    tokens = AutoTokenizer.from_pretrained(WEIGHTS).encode("class Sums: return p, q")
+    assert len(tokens) > 5 and "".join(texts(tokens)) == "class Sums: return p, q"
+    assert token_texts("/no/such/folder") is None
