@@ -14,172 +14,32 @@ import json
 import math
 import os
 import random
-import re
 import resource
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from figures import Figure, least, machine, most, parser, show, told
-from sandbox import MOVES, TYPICAL, measured
+from sandbox import measured
+from scripted_cycle import BOXED_MAZE, ENVIRONMENTS, EPISODES, PROGRAM, TURNS, Endpoint, Latency, Nobody, Opened, Unsafe
 
 from spadework import build
 from spadework.config import RunConfig
 from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.sandbox import Limits, Step, take_steps
-from spadework.policies.base import Completion, SamplingParams
-from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
+from spadework.policies.scripted import ScriptedTrainer
 from spadework.rollout import Play
 from spadework.runs.store import RunStore
 from spadework.selfplay.examples import environment_id
-from spadework.selfplay.keys import HINT, PLAY
 from spadework.selfplay.loop import SelfPlay
 from spadework.selfplay.play import plan_plays, play_all
 from spadework.types import Environment, Key, derive_seed
-
-ENVIRONMENTS, EPISODES, TURNS = 24, 16, 12
-PROGRAM = '''
-import random
-
-
-class Between{most}Env:
-    """Find a hidden number; what is left of the range is told after each guess."""
-
-    max_turns = 12
-
-    def reset(self, seed=None):
-        self.hidden = random.Random(seed).randint(1, {most})
-        self.low, self.high, self.turn = 1, {most}, 0
-        return self.tell(), {{}}
-
-    def tell(self):
-        marks = "".join("=" if self.low <= k * {most} // 40 <= self.high else "." for k in range(40))
-        return f"The number lies between {{self.low}} and {{self.high}}.\\n[{{marks}}]\\nGuess it."
-
-    def step(self, action):
-        self.turn += 1
-        text = action.removeprefix("\\\\boxed{{").removesuffix("}}").strip()
-        guess = int(text) if text.isdigit() else 0
-        if guess == self.hidden:
-            return "Found.", 1.0, True, False, {{}}
-        if self.low <= guess < self.hidden:
-            self.low = guess + 1
-        elif self.hidden < guess <= self.high:
-            self.high = guess - 1
-        done = self.turn >= 12
-        return self.tell(), 0.5 * (1 - (self.high - self.low) / {most}) if done else 0.0, done, False, {{}}
-
-    def solution(self):
-        return str(self.hidden)
-'''
-Latency = Callable[[Key], float]
-"""Seconds that the reply to a request takes."""
-RANGE = re.compile(r"between (\d+) and (\d+)")
-
-
-BOXED_MAZE = TYPICAL.replace("action.strip()", "action[7:-1]")
-"""The sandbox benchmark's typical program, told its moves in boxes."""
-
-
-def script(messages: Any, rng: random.Random, version: int) -> str:
-    """Designs, hints, and guesses somewhere in what is left of the range."""
-    last = messages[-1]["content"]
-    if "Write one new environment" in last:
-        return f"```python\n{PROGRAM.format(most=rng.randint(5_000, 500_000))}```"
-    if "source of a text game" in last:
-        return "Halve what is left of the range with every guess, and box the number alone."
-    found = RANGE.search(last)
-    if found is None:
-        return f"\\boxed{{{rng.choice(MOVES)}}}"
-    return f"\\boxed{{{rng.randint(int(found[1]), int(found[2]))}}}"
-
-
-class Endpoint(ScriptedPolicy):
-    """The scripted policy, each reply after a time of its own; ``spent`` holds them by request."""
-
-    def __init__(self, latency: Latency) -> None:
-        super().__init__(script)
-        self.latency = latency
-        self.spent: dict[Key, float] = {}
-
-    async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
-        seconds = self.latency(key)
-        self.spent[key] = seconds
-        if seconds:
-            await asyncio.sleep(seconds)
-        return await super().sample(tokens, params, key)
-
-    def longest_chain(self) -> float:
-        """Seconds of replies that had to follow one another: attempts and hint of a slot, turns of an episode."""
-        slots: dict[int, float] = defaultdict(float)
-        programs: dict[int, float] = defaultdict(float)
-        episodes: dict[Key, float] = defaultdict(float)
-        for key, seconds in self.spent.items():
-            if key[1] == PLAY:
-                episodes[key[:-1]] += seconds
-                continue
-            slots[key[2]] += seconds
-            programs[key[2]] += seconds if key[1] != HINT else 0.0
-        return max(t + (slots if key[3] else programs)[key[2]] for key, t in episodes.items())
-
-
-class Nobody:
-    """Watches without a word."""
-
-    def stage(self, cycle: int, name: str, total: int) -> None: ...
-    def advance(self, tokens: int) -> None: ...
-    def note(self, text: str) -> None: ...
-    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None: ...
-
-
-class Unsafe:
-    """A sandbox that is none: programs run in this process."""
-
-    async def open(self, source: str, limits: Limits) -> InProcess:
-        return InProcess(source)
-
-    async def close(self) -> None: ...
-
-
-class InProcess:
-    """A session of ``Unsafe``."""
-
-    max_turns, tools = TURNS, ()
-
-    def __init__(self, source: str) -> None:
-        namespace: dict[str, Any] = {"__name__": "program"}
-        exec(compile(source, "program", "exec"), namespace)
-        self._env = next(value for name, value in namespace.items() if name.endswith("Env"))()
-
-    async def reset(self, seed: int) -> Step:
-        return Step(self._env.reset(seed=seed)[0])
-
-    async def step(self, action: str) -> Step:
-        observation, reward, terminated, truncated, _ = self._env.step(action)
-        return Step(observation, reward, terminated, truncated)
-
-    async def steps(self, actions: Sequence[str]) -> list[Step]:
-        return await take_steps(self, actions)
-
-    async def close(self) -> None: ...
-
-
-class Opened:
-    """A sandbox whose sessions were opened beforehand."""
-
-    def __init__(self, sessions: dict[str, list[Any]]) -> None:
-        self._sessions = sessions
-
-    async def open(self, source: str, limits: Limits) -> Any:
-        return self._sessions[source].pop()
-
-    async def close(self) -> None: ...
 
 
 def cycle_config(*overrides: str) -> RunConfig:
@@ -196,16 +56,23 @@ async def one_cycle(latency: Latency) -> tuple[Endpoint, Any]:
     async with ForkServer() as sandbox:
         await (await sandbox.open(PROGRAM.format(most=7), build.build_limits(config))).close()
         run = SelfPlay(config, build.build_stages(config, sandbox, build.build_corpus(config)), Nobody())
-        host, busy = time.process_time(), machine_cpu()
-        with measured() as spent:
+        with shared() as spent:
             collected = await run.collect(policy, 0)
-        host, busy = time.process_time() - host, machine_cpu() - busy
-        spent.left = os.cpu_count() - max(0.0, busy - spent.cpu) / spent.wall
-        spent.floor = max(host, spent.cpu / spent.left)
     episodes = collected.record.episodes
     assert len(episodes) == 2 * ENVIRONMENTS * EPISODES, len(episodes)
     assert all(episode.valid for episode in episodes)
     return policy, spent
+
+
+@contextmanager
+def shared() -> Iterator[Any]:
+    """``measured``, and ``left``, the cores that others left, and ``floor``, the seconds that this CPU must take."""
+    host, busy = time.process_time(), machine_cpu()
+    with measured() as spent:
+        yield spent
+    host, busy = time.process_time() - host, machine_cpu() - busy
+    spent.left = (os.cpu_count() or 1) - max(0.0, busy - spent.cpu) / spent.wall
+    spent.floor = max(host, spent.cpu / spent.left)
 
 
 def machine_cpu() -> float:
@@ -257,29 +124,44 @@ async def heavy_tail(quick: bool) -> list[Figure]:
 
 
 async def no_latency(quick: bool) -> list[Figure]:
-    """Replies at once: what the machine makes of it, against programs in this very process."""
+    """Replies at once: what two cores make of it, against programs in this very process, which is one core's work.
+
+    Rates are those of cores that nobody else uses: what others took meanwhile is measured and left out.
+    """
     light = [PROGRAM.format(most=5_000 + 1_000 * number) for number in range(ENVIRONMENTS)]
     typical = [BOXED_MAZE.replace("40)", f"{30 + number})") for number in range(ENVIRONMENTS)]
-    rates: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    rates: dict[str, list[Rate]] = defaultdict(list)
     async with ForkServer() as sandbox:
         for _ in range(1 if quick else 5):
             for name, sources in (("light", light), ("typical", typical)):
                 plays = planned(sources)
-                rates[f"{name}, unsafe"].append(await timed(plays, Unsafe()))
-                rates[name].append(await timed(plays, sandbox))
-                rates[f"{name}, open"].append(await timed(plays, await opened(sandbox, plays)))
-    best = {name: max(wall for wall, _ in pairs) for name, pairs in rates.items()}
-    cpu = {name: min(cpu for _, cpu in pairs) for name, pairs in rates.items()}
+                rates[f"{name}, unsafe"].append(await timed(plays, Unsafe(), 1))
+                rates[name].append(await timed(plays, sandbox, 2))
+                rates[f"{name}, open"].append(await timed(plays, await opened(sandbox, plays), 2))
+    best = {name: max(rate.quiet for rate in own) for name, own in rates.items()}
+    cpu = {name: min(rate.cpu for rate in own) for name, own in rates.items()}
+    shares = [
+        mine.quiet / theirs.quiet for mine, theirs in zip(rates["typical"], rates["typical, unsafe"], strict=True)
+    ]
     return [
         least("light program: model calls a second, starts included", best["light"], "1/s", 3000),
+        told("the same as it was beside others", max(rate.seen for rate in rates["light"]), "1/s"),
         told("light program: model calls a second, sessions open", best["light, open"], "1/s"),
         told("light program: model calls a second, unsafe", best["light, unsafe"], "1/s"),
         told("light program: CPU a turn, starts included", cpu["light"], "us"),
         told("light program: CPU a turn, sessions open", cpu["light, open"], "us"),
         told("light program: CPU a turn, unsafe", cpu["light, unsafe"], "us"),
         told("typical program: model calls a second, starts included", best["typical"], "1/s"),
-        least("typical program: against unsafe in process", best["typical"] / best["typical, unsafe"], "x", 0.6),
+        least("typical program: against unsafe in process", median(shares), "x", 0.6),
     ]
+
+
+class Rate(NamedTuple):
+    """Of one collection: model calls a second as seen, and on cores of its own; CPU microseconds a call."""
+
+    seen: float
+    quiet: float
+    cpu: float
 
 
 def planned(sources: Sequence[str]) -> list[Play]:
@@ -288,13 +170,15 @@ def planned(sources: Sequence[str]) -> list[Play]:
     return plan_plays(environments, lambda one: True, 0, 0, (EPISODES, EPISODES))
 
 
-async def timed(plays: Sequence[Play], sandbox: Any) -> tuple[float, float]:
-    """Model calls a second, and CPU microseconds a call of everything."""
+async def timed(plays: Sequence[Play], sandbox: Any, cores: int) -> Rate:
+    """Play on as many cores, so far as others leave them."""
     settings, policy = build.build_play(cycle_config()), Endpoint(lambda key: 0.0)
-    with measured() as spent:
+    with shared() as spent:
         episodes = await play_all(policy, sandbox, plays, settings, concurrency=256)
     assert all(episode.valid for episode in episodes)
-    return len(policy.spent) / spent.wall, 1e6 * spent.cpu / len(policy.spent)
+    calls = len(policy.spent)
+    seen = calls / spent.wall
+    return Rate(seen, seen * cores / min(cores, spent.left), 1e6 * spent.cpu / calls)
 
 
 async def opened(sandbox: ForkServer, plays: Sequence[Play]) -> Opened:
