@@ -211,7 +211,10 @@ def answers(run: Path, cycles: int) -> Iterator[Figure]:
 
 
 def paints(run: Path, cycles: int, repeats: int) -> Iterator[Figure]:
-    """From the address to the page with its data, each of a fresh server and without a cache: medians."""
+    """From the address to the page with its data: medians.
+
+    Each of a fresh server and without a cache, in a browser that is open already.
+    """
     chromium = shutil.which("chromium")
     with contextlib.suppress(ImportError):
         from playwright.sync_api import sync_playwright
@@ -221,6 +224,7 @@ def paints(run: Path, cycles: int, repeats: int) -> Iterator[Figure]:
         names = last_names(cycles)
         with sync_playwright() as play:
             browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            painted(browser, run, *PAINTED["overview"])
             for name, (place, ready) in PAINTED.items():
                 times = [painted(browser, run, place.format(**names), ready) for _ in range(repeats)]
                 yield within(f"{name}: painted", statistics.median(times), 1.0)
