@@ -326,9 +326,8 @@ class Instance:
         return fault
 
     def _hang_up(self) -> None:
-        """Listen no more. The socket is closed once the child is dead: it would wake up to find that it may go."""
         self._mute()
-        self.exited.add_done_callback(lambda _: self._sock.close())
+        self._sock.close()
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
