@@ -26,7 +26,7 @@ STRAY = 0.1
 """Share of the designs of another manner than the document's."""
 FREE = 0.05
 """Share of the designs without a document."""
-FLAWED = 0.14
+FLAWED = 0.2
 """Share of the designs that validation rejects."""
 
 

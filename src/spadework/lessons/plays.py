@@ -19,8 +19,9 @@ HINTED = 0.5
 PLACEBO = 0.1
 """Share of those whose hint is another family's: it is of no use, and no work follows it."""
 SHORT = 0.6
-"""Share of the plays without a hint whose turns have one or two marks. They are to be easy from the start: half are
-answered at once, half with their work."""
+"""Share of the plays without a hint whose turns have one or two marks. They are to be easy from the start."""
+SHORT_WORK = {1: 0.5, 2: 0.85}
+"""Share of those that write their work, by marks: two in one step are often answered wrong by so small a model."""
 UNASKED = 0.15
 """Share of the other plays without a hint that write their work all the same."""
 RETRIED = 0.08
@@ -53,7 +54,7 @@ def draw_play(rng: random.Random) -> TaughtPlay:
     short = not hinted and rng.random() < SHORT
     knobs = _knobs(rng, family, short)
     shown = family if rng.random() >= PLACEBO else rng.choice([other for other in FAMILIES if other is not family])
-    work = shown is family if hinted else rng.random() < (0.5 if short else UNASKED)
+    work = shown is family if hinted else rng.random() < (SHORT_WORK[knobs.length] if short else UNASKED)
     return TaughtPlay(shown.hint if hinted else "", tuple(_exchanges(rng, family, knobs, work)))
 
 

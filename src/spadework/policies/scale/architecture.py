@@ -10,14 +10,14 @@ import torch
 
 WEIGHTS = Path(__file__).parent / "weights"
 """Where the weights ship; ``spadework scale-model build`` makes such a folder."""
-VOCABULARY = 1024
+VOCABULARY = 1536
 _SPECIAL = ("<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>")
 _TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-_ALONE = r"[0-9]|[A-Z](?![a-z])|\n"
-"""Digits, single capitals and line ends are tokens of their own: states and marks are spelt, never guessed whole."""
+_ALONE = r"[0-9]|[A-Z](?![a-z])"
+"""Digits and single capitals are tokens of their own: states and marks are spelt, never guessed whole."""
 
 
 def build_model(vocabulary: int, seed: int) -> Any:
@@ -43,7 +43,7 @@ def build_model(vocabulary: int, seed: int) -> Any:
 
 
 def build_tokenizer(texts: Iterable[str]) -> Any:
-    """Byte-pair encoding fitted to ``texts``, with the chat template. Tokens span words: prompts cost few."""
+    """Byte-pair encoding fitted to ``texts``, with the chat template. Tokens span words and lines."""
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
