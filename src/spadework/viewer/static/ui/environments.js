@@ -38,8 +38,9 @@ export async function environments({ params, run, runName, keep, link }) {
 
   async function drawPlots(asked) {
     known = asked ?? known;
-    const plot = scatter({ title: "Win rate against regret", x: "win rate, unhinted", y: "regret", onopen: open,
-      groups: group(known.points.filter((point) => point.unhinted !== null && point.regret !== null), colour.by, (point) => [point.unhinted, point.regret]) });
+    const played = known.points.filter((point) => point.unhinted !== null && point.regret !== null);
+    const plot = !played.length ? h("p", { class: "empty" }, "No environment has a regret yet: that takes plays in both arms.") : scatter({ title: "Win rate against regret", x: "win rate, unhinted", y: "regret", onopen: open,
+      groups: group(played, colour.by, (point) => [point.unhinted, point.regret]) });
     plots.replaceChildren(h("figure", { class: "card" }, h("figcaption", {}, h("h3", {}, "Win rate against regret")), plot), map.element);
     await map.draw(known, (points, at) => group(points, colour.by, at));
   }

@@ -41,6 +41,7 @@ export function likenessMap({ run, open, chosen, onChange }) {
     const some = placed.length < laid.of ? `${placed.length} of ${laid.of}` : String(placed.length);
     said.textContent = placed.length ? `Near is alike: ${laid.way} of ${known.kinds[laid.kind]} vectors, ${some} environments` : "Nothing to show yet.";
     more.hidden = isReport || laid.of === known.points.length;
+    if (!placed.length) return;
     chart.replaceChildren(scatter({ title: `Map of environments: ${said.textContent}`, x: "", y: "", showAxes: false, onopen: open, groups: grouped(placed, (point) => laid.points[point.id]) }));
   }
 
