@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.background import BackgroundTask
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -67,7 +66,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def guarded(message: Message) -> None:
+            nonlocal begun
+            begun = True
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["Content-Security-Policy"] = self._policy
@@ -86,7 +89,8 @@ class Guard:
             try:
                 await self._app(scope, receive, guarded)
             except asyncio.CancelledError:  # the server ends while it works on this
-                await PlainTextResponse("the viewer has ended", 503)(scope, receive, guarded)
+                if not begun:
+                    await PlainTextResponse("the viewer has ended", 503)(scope, receive, guarded)
 
 
 def build_app(pages: Pages, tools: Tools, secret: str) -> ASGIApp:
@@ -122,26 +126,31 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _answer(data: Any, afterwards: BackgroundTask | None = None) -> Response:
+def _answer(data: Any) -> Response:
     if data is None:
         return PlainTextResponse("not found", 404)
-    return Response(as_json(data), media_type="application/json", background=afterwards)
+    return Response(as_json(data), media_type="application/json")
 
 
 def _readers(pages: Pages, layouts: Layouts) -> list[Route]:
     """GET: what stands in the runs' files, read in a thread."""
 
-    def asked(path: str, work: Callable[[Request], Awaitable[Any]], afterwards: BackgroundTask | None = None) -> Route:
+    def asked(path: str, work: Callable[[Request], Awaitable[Any]]) -> Route:
         async def endpoint(request: Request) -> Response:
             try:
-                return _answer(await work(request), afterwards)
+                return _answer(await work(request))
             except SpadeworkError as error:
                 return PlainTextResponse(str(error), 500)
 
         return Route(path, endpoint)
 
-    def reader(path: str, read: Callable[[Request], Any], afterwards: BackgroundTask | None = None) -> Route:
-        return asked(path, lambda request: asyncio.to_thread(read, request), afterwards)
+    def reader(path: str, read: Callable[[Request], Any]) -> Route:
+        return asked(path, lambda request: asyncio.to_thread(read, request))
+
+    async def overview(_: Request) -> Any:
+        found = await asyncio.to_thread(pages.overview)
+        asyncio.get_running_loop().run_in_executor(None, pages.prepare)
+        return found
 
     async def likeness(request: Request) -> Any:
         kind = chosen(request.query_params.get("kind"), map_kinds())
@@ -159,7 +168,7 @@ def _readers(pages: Pages, layouts: Layouts) -> list[Route]:
 
     return [
         reader("/version", lambda _: pages.version()),
-        reader("/overview", lambda _: pages.overview(), BackgroundTask(pages.prepare)),
+        asked("/overview", overview),
         reader("/environments", lambda r: pages.environments(run(r), ask(r))),
         reader("/points", lambda r: pages.points(run(r))),
         asked("/likeness", likeness),
