@@ -40,8 +40,15 @@ HOST = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?")
 
 
 def index_page() -> str:
-    """The one HTML page of the viewer."""
-    return (STATIC / "index.html").read_text(encoding="utf-8").replace("IMPORTS", IMPORTS)
+    """The one HTML page of the viewer, for the server."""
+    names = sorted(path.name for path in (STATIC / "ui").glob("*.js"))
+    preloads = "\n".join(f'<link rel="modulepreload" href="static/ui/{name}">' for name in names)  # all at once
+    return shell().replace("IMPORTS", IMPORTS).replace("PRELOADS", preloads)
+
+
+def shell() -> str:
+    """The page as it lies in the package: IMPORTS and PRELOADS stand for what differs between server and report."""
+    return (STATIC / "index.html").read_text(encoding="utf-8")
 
 
 def policy() -> str:

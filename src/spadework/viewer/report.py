@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from spadework.viewer.app import IMPORTS, STATIC, as_json, index_page
+from spadework.viewer.app import STATIC, as_json, shell
 from spadework.viewer.layout import layout
 from spadework.viewer.pages import Answer, Pages
 from spadework.viewer.paging import Ask
@@ -87,12 +87,13 @@ def _fill(answers: dict[str, Any], note: str) -> str:
     inside = {
         '<meta charset="utf-8">': f'<meta charset="utf-8">\n{policy}',
         '<link rel="stylesheet" href="static/app.css">': f"<style>{style}</style>",
-        IMPORTS: json.dumps({"imports": modules}),
+        "IMPORTS": json.dumps({"imports": modules}),
+        "PRELOADS\n": "",
         '<script type="module" src="static/ui/app.js"></script>': (
             f'<script>{charts}</script>\n<script type="application/json" id="data">{data}</script>\n{start}'
         ),
     }
-    html = index_page()
+    html = shell()
     for outside, inner in inside.items():
         before, found, after = html.partition(outside)
         if not found:
