@@ -63,3 +63,20 @@ def test_a_cycle_moves_the_weights(run: Path) -> None:
     after, before = load_file(weights), load_model("scale").model.state_dict()
     moved = [name for name, value in after.items() if not value.equal(before[name])]
     assert len(moved) == len(after) > 20
+
+
+def test_the_trained_model_comes_out_as_a_folder_that_loads(run: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    out = tmp_path / "new" / "model"
+    done = cli("export", run, "--what", "model", "--out", out)
+    assert done.returncode == 0, done.stderr
+    trained = load_file(max(run.glob("checkpoints/*/weights.safetensors")))
+    loaded = load_model(str(out))
+    weights = loaded.model.state_dict()
+    assert trained and all(value.equal(weights[name]) for name, value in trained.items())
+    assert loaded.tokenizer.chat_template
+    again = cli("export", run, "--what", "model", "--out", out)
+    assert again.returncode == 2 and "exists already" in again.stderr
+    start = cli("export", run, "--what", "model", "--checkpoint", "start", "--out", tmp_path / "start")
+    assert start.returncode == 2 and "nothing was trained yet" in start.stderr

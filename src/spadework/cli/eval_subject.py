@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from spadework import build
+from spadework.cli.checkpoint import START, WHICH, find_checkpoint
 from spadework.config import RunConfig
 from spadework.config_files import load_config, override_config
 from spadework.envs.sandbox import Sandbox
@@ -26,9 +27,6 @@ from spadework.policies.base import Policy
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool_files import load_pool
-
-START = -1
-"""The checkpoint before the first cycle: the model that a run began with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +43,7 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
     """Arguments that say who is scored."""
     parser.add_argument("--model", metavar="NAME", help="a model by name or folder; with --endpoint, its name there")
     parser.add_argument("--run", type=Path, metavar="RUN", help="a run directory")
-    parser.add_argument(
-        "--checkpoint", default="last", metavar="WHICH", help="of the run: last, best, start or a cycle"
-    )
+    parser.add_argument("--checkpoint", default="last", metavar="WHICH", help=WHICH)
     parser.add_argument("--endpoint", action="append", default=[], metavar="URL", help="any OpenAI-compatible endpoint")
     parser.add_argument("--user-endpoint", metavar="URL", help="who plays the simulated user or judges")
     parser.add_argument("--user-model", metavar="NAME", help="its name there")
@@ -105,7 +101,8 @@ def _subject(args: argparse.Namespace) -> Subject:
     if (args.run is not None) + bool(args.endpoint) + (args.model is not None and not args.endpoint) != 1:
         raise ConfigError("say who is scored: --model NAME, --run RUN, or --endpoint URL with --model NAME")
     if args.run is not None:
-        return _checkpoint(args)
+        found = find_checkpoint(args.run, args.checkpoint, args.set)
+        return _of_run(args.run, found.config, found.cycle, found.folder)
     if args.model is None:
         raise ConfigError("--endpoint needs --model: the model's name there")
     base = load_config(args.config) if args.config else RunConfig()
@@ -116,20 +113,6 @@ def _subject(args: argparse.Namespace) -> Subject:
     if config.warmup.enabled:
         told["warm-up"] = args.config
     return Subject(config, told, Path("evals") / re.sub(r"[^\w.-]+", "-", args.model).strip("-"))
-
-
-def _checkpoint(args: argparse.Namespace) -> Subject:
-    store = RunStore.read(args.run)
-    try:
-        config, folders, best = override_config(store.config, args.set), store.checkpoints(), store.best("eval/average")
-    finally:
-        store.close()
-    known = {"start": START, "last": max(folders, default=None), "best": next(iter(best), None)}
-    cycle = known.get(args.checkpoint, int(args.checkpoint) - 1 if args.checkpoint.isdigit() else None)
-    if cycle is None or (cycle != START and cycle not in folders):
-        kept = ", ".join(str(one + 1) for one in folders) or "none"
-        raise ConfigError(f"{args.run}: no checkpoint {args.checkpoint!r}; kept are those of the cycles {kept}")
-    return _of_run(args.run, config, cycle, folders.get(cycle))
 
 
 def _of_run(run: Path, config: RunConfig, cycle: int, checkpoint: Path | None) -> Subject:
