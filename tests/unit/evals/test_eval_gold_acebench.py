@@ -183,6 +183,7 @@ async def test_a_multi_step_agent_that_asks_is_told_not_to(suite) -> None:
     assert NUDGE not in prompts[0] and f"execution result:{NUDGE}" in prompts[1] and "Which message" not in prompts[1]
 
 
+@needs_evalscope
 def test_a_message_too_deep_to_parse_calls_nothing() -> None:
     from spadework.evals.harness import acebench as harness
 
