@@ -157,7 +157,6 @@ class ForkServer:
         except BaseException:
             template.users -= 1
             raise
-        instance.exited.add_done_callback(lambda _: self._leave(template))
         template.instance.forking += 1
         try:
             await _or_close(instance, instance.start())
@@ -168,6 +167,8 @@ class ForkServer:
         finally:
             template.instance.forking -= 1
             template.instance.forks += 1
+            # Not before: a template let go at a play's death would look as if it had died of the sandbox.
+            instance.exited.add_done_callback(lambda _: self._leave(template))
         instance.inherit(template.instance)
         template.held = template.held or held_bytes(template.instance.pid)
         instance.shared_bytes = template.held
