@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from figures import Figure, least, most, parser, show, told
+from scripted_cycle import Nobody
 
 from spadework import build
 from spadework.config import RunConfig
@@ -154,22 +155,13 @@ def _row(segment: Segment) -> Row:
     )
 
 
-class Clock:
+class Clock(Nobody):
     """Watches a run: wall and CPU seconds of each cycle, the latter of this process alone."""
 
     def __init__(self) -> None:
         self.walls: list[float] = []
         self.cpu: list[float] = []
         self._since = time.perf_counter(), time.process_time()
-
-    def stage(self, cycle: int, name: str, total: int) -> None:
-        """Not looked at."""
-
-    def advance(self, tokens: int) -> None:
-        """Not looked at."""
-
-    def note(self, text: str) -> None:
-        """Not looked at."""
 
     def cycle_done(self, cycle: int, metrics: Any) -> None:
         """A cycle ends with its commit, and the next begins."""

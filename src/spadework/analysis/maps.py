@@ -26,6 +26,8 @@ FEWEST = 5
 """Texts below which neighbours mean nothing, and the main directions are shown."""
 NEIGHBOURS = 15
 """UMAP's own default."""
+_read: dict[str, Matrix] = {}
+"""What MiniLM made of each text so far."""
 
 
 def map_kinds() -> list[str]:
@@ -44,10 +46,9 @@ def vectors(texts: Sequence[str], kind: str) -> Matrix:
     """(n, d), rows of length 1, by a key of ``KINDS``. What MiniLM made of a text is kept. Raises ``ConfigError``."""
     if kind == TFIDF:
         return lsa(texts)
-    known = _sentence_vectors()
-    new = sorted({text for text in texts if text not in known}, key=len)  # alike lengths waste no padding
-    known.update(zip(new, np.asarray(_sentence_model().embed(new), dtype=np.float64), strict=True))
-    return np.stack([known[text] for text in texts])
+    new = sorted({text for text in texts if text not in _read}, key=len)  # alike lengths waste no padding
+    _read.update(zip(new, np.asarray(_sentence_model().embed(new), dtype=np.float64), strict=True))
+    return np.stack([_read[text] for text in texts])
 
 
 def lsa(texts: Sequence[str], dimensions: int = 128) -> Matrix:
@@ -69,16 +70,17 @@ def flatten(vectors: Matrix, way: str = TSNE, seed: int = 0) -> tuple[Matrix, st
     """
     if way not in (TSNE, UMAP, PCA):
         raise ConfigError(f"no layout {way!r}; there are {TSNE}, {UMAP} and {PCA}")
-    start = _principal(vectors)
-    if way == PCA or len(vectors) < FEWEST or not start.any():
-        return start, PCA
-    start = start / start.std()
+    principal = _principal(vectors)
+    if way == PCA or len(vectors) < FEWEST or not principal.any():
+        return principal, PCA
+    start = principal / principal.std()
     if way == UMAP:
         return _umap(vectors, start, seed), UMAP
-    return _t_sne(vectors, start, seed) or (_principal(vectors), PCA)
+    places = _t_sne(vectors, start, seed)
+    return (principal, PCA) if places is None else (places, TSNE)
 
 
-def _t_sne(vectors: Matrix, start: Matrix, seed: int) -> tuple[Matrix, str] | None:
+def _t_sne(vectors: Matrix, start: Matrix, seed: int) -> Matrix | None:
     try:
         from sklearn.manifold import TSNE as Model
     except ImportError:
@@ -86,7 +88,7 @@ def _t_sne(vectors: Matrix, start: Matrix, seed: int) -> tuple[Matrix, str] | No
     if len(vectors) > T_SNE_LIMIT:
         return None
     model = Model(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init=1e-4 * start, random_state=seed)
-    return np.asarray(model.fit_transform(vectors), dtype=np.float64), TSNE
+    return np.asarray(model.fit_transform(vectors), dtype=np.float64)
 
 
 def _umap(vectors: Matrix, start: Matrix, seed: int) -> Matrix:
@@ -114,8 +116,3 @@ def _principal(vectors: Matrix) -> Matrix:
 @lru_cache(1)
 def _sentence_model() -> SentenceModel:
     return SentenceModel(MINILM)
-
-
-@lru_cache(1)
-def _sentence_vectors() -> dict[str, Matrix]:
-    return {}

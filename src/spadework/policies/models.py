@@ -59,7 +59,7 @@ def load_model(name: str, *, seed: int = 0) -> LoadedModel:
         from spadework.policies.tiny import build_tiny
 
         return LoadedModel(name, *build_tiny(seed))
-    source = str(smollm2_folder()) if name == SMOLLM2 else str(WEIGHTS) if name == SCALE else name
+    source = model_source(name)
     _check_path(source)
     try:
         model, tokenizer = _from_pretrained(source)
@@ -70,6 +70,11 @@ def load_model(name: str, *, seed: int = 0) -> LoadedModel:
             f"a hub name that this machine can reach, {SMOLLM2!r}, {SCALE!r} or {TINY!r}."
         ) from error
     return LoadedModel(name, model.eval(), tokenizer)
+
+
+def model_source(name: str) -> str:
+    """The folder, or hub name, that a model by name is read from; ``tiny-random`` has none. Raises ``ConfigError``."""
+    return str(smollm2_folder()) if name == SMOLLM2 else str(WEIGHTS) if name == SCALE else name
 
 
 def resolve_dtype(choice: str) -> torch.dtype:

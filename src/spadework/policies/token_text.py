@@ -17,15 +17,13 @@ def token_texts(name: str) -> TokenTexts | None:
     try:
         from transformers import AutoTokenizer
 
-        from spadework.policies.models import SCALE, SMOLLM2, TINY, smollm2_folder
-        from spadework.policies.scale.architecture import WEIGHTS
+        from spadework.policies.models import TINY, model_source
         from spadework.policies.tiny import build_byte_tokenizer
 
         if name == TINY:
             tokenizer = build_byte_tokenizer()
         else:
-            folder = str(smollm2_folder()) if name == SMOLLM2 else str(WEIGHTS) if name == SCALE else name
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(model_source(name), local_files_only=True)
     except (ImportError, OSError, ValueError, ConfigError):
         return None
 
