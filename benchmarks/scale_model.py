@@ -23,7 +23,7 @@ from scripted_cycle import Nobody
 from spadework import build
 from spadework.config import RunConfig
 from spadework.config_files import load_config
-from spadework.envs.players import guesser, oracle, play
+from spadework.envs.players import guesses, oracle, recite
 from spadework.envs.sandbox import Sandbox
 from spadework.lessons.pools import hand_set_pool
 from spadework.policies.base import Hyperparameters
@@ -104,10 +104,8 @@ class Bench:
             solved = [await oracle(session, shadow, seed, "games", session.max_turns) for seed in range(5)]
             said = [action for each in solved for action in each.actions]
             rng = random.Random(environment.id)
-            won = [
-                (await play(session, 100 + seed, guesser(rng, said), session.max_turns)).win for seed in range(plays)
-            ]
-            shares.append(fmean(won))
+            scripts = [(100 + seed, guesses(rng, said, session.max_turns)) for seed in range(plays)]
+            shares.append(fmean(each.win for each in await recite(session, scripts)))
             await session.close()
             await shadow.close()
         return [most("wins by luck, mean over designs", fmean(shares), "share", 0.05)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from sandbox import MOVES, TYPICAL
 
-from spadework.envs.sandbox import Limits, Step, take_steps
+from spadework.envs.sandbox import Limits, Script, Step, play_singly
 from spadework.policies.base import Completion, SamplingParams
 from spadework.policies.scripted import ScriptedPolicy
 from spadework.selfplay.keys import HINT, PLAY
@@ -138,8 +138,8 @@ class InProcess:
         observation, reward, terminated, truncated, _ = self._env.step(action)
         return Step(observation, reward, terminated, truncated)
 
-    async def steps(self, actions: Sequence[str]) -> list[Step]:
-        return await take_steps(self, actions)
+    async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
+        return await play_singly(self, scripts)
 
     async def close(self) -> None: ...
 

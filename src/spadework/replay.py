@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spadework.envs.players import Play, play, script
+from spadework.envs.players import Play, recite
 from spadework.envs.sandbox import Limits, Sandbox
 from spadework.errors import ProgramError
 from spadework.rollout import ReturnType, episode_return, first_observation
@@ -48,7 +48,7 @@ async def replay_episode(
     try:
         session = await sandbox.open(environment.source, limits)
         try:
-            played = await play(session, episode.seed, script(actions), len(actions))
+            (played,) = await recite(session, [(episode.seed, actions)])
         finally:
             await session.close()
     except ProgramError as error:

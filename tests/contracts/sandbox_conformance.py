@@ -78,36 +78,42 @@ class SandboxConformance:
         assert again == start
         await session.close()
 
-    async def test_steps_are_those_of_step(self, sandbox: Sandbox) -> None:
+    async def test_plays_of_scripts_are_those_of_reset_and_step(self, sandbox: Sandbox) -> None:
         one, many = await sandbox.open(GAME, LIMITS), await sandbox.open(GAME, LIMITS)
-        await asyncio.gather(one.reset(3), many.reset(3))
         actions = ["é \U0001f600", "", *(f"{number}" for number in range(8))]
-        assert await many.steps([]) == []
-        taken = await many.steps(actions)
-        assert taken == [await one.step(action) for action in actions[:7]]
-        assert [step.done for step in taken] == [*[False] * 6, True]
-        await many.reset(3)
-        assert await many.steps(actions[:2]) == taken[:2]
-        assert (await many.step(actions[2])) == taken[2]
+        assert await many.play([]) == []
+        episodes = await many.play([(3, actions), (4, ()), (5, actions[:2])])
+        for seed, episode in zip((3, 4, 5), episodes, strict=True):
+            opening, *taken = episode
+            assert opening == await one.reset(seed)
+            assert taken == [await one.step(action) for action in actions[: len(taken)]]
+        assert [len(episode) for episode in episodes] == [8, 1, 3]
+        assert [step.done for step in episodes[0]] == [*[False] * 7, True]
+        assert (await many.step(actions[2])) == await one.step(actions[2])
 
-    async def test_steps_name_the_action_that_raised(self, sandbox: Sandbox) -> None:
-        source = step_of("1 / (len(action) - 2)\nreturn action, 0.0, False, False, {}")
+    async def test_a_play_names_the_action_that_raised(self, sandbox: Sandbox) -> None:
+        source = step_of("1 / (len(action) - 2)\nreturn action, 0.0, action == 'end', False, {}")
         session = await sandbox.open(source, LIMITS)
-        await session.reset(1)
         with pytest.raises(ProgramError) as caught:
-            await session.steps(["one", "tw", "three"])
+            await session.play([(1, ["one", "end", "one"]), (2, ()), (3, ["three", "tw", "four"])])
         assert caught.value.fault.code == "ENV201" and caught.value.__notes__ == ["on the action 'tw'"]
-        assert [step.observation for step in await session.steps(["one", "three"])] == ["one", "three"]
+        (episode,) = await session.play([(1, ["one", "three"])])
+        assert [step.observation for step in episode[1:]] == ["one", "three"]
 
-    async def test_each_of_many_steps_has_the_whole_limit(self, sandbox: Sandbox) -> None:
+    async def test_a_play_blames_no_action_for_a_reset(self, sandbox: Sandbox) -> None:
+        session = await sandbox.open(step_of("return '', 0, False, False, {}", "return 'x' * (seed < 2)"), LIMITS)
+        with pytest.raises(ProgramError) as caught:
+            await session.play([(1, ["one"]), (2, ["two"])])
+        assert caught.value.fault.code == "ENV202" and not hasattr(caught.value, "__notes__")
+
+    async def test_each_step_of_a_play_has_the_whole_limit(self, sandbox: Sandbox) -> None:
         burn = "for _ in range(4_000_000): pass"  # a fifth of a second or so
         source = step_of(f"while action == 'for ever': pass\n{burn}\nreturn action, 0.0, False, False, {{}}")
         limits = Limits(cpu_seconds=1.0, load_seconds=1.0, wall_seconds=60.0)
         session = await sandbox.open(source, limits)
-        await session.reset(1)
-        assert len(await session.steps(["on"] * 12)) == 12
+        assert [len(episode) for episode in await session.play([(1, ["on"] * 6), (2, ["on"] * 6)])] == [7, 7]
         with pytest.raises(ProgramError) as caught:
-            await session.steps(["on", "for ever", "on"])
+            await session.play([(1, ["on"]), (2, ["for ever", "on"])])
         assert caught.value.fault.code == "ENV205" and caught.value.__notes__ == ["on the action 'for ever'"]
 
     async def test_sessions_do_not_share_state(self, sandbox: Sandbox) -> None:

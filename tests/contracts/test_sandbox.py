@@ -58,21 +58,24 @@ async def test_both_give_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("flags", "code"),
     [
-        ((8, 8, 0), "no fault"),
-        ((8, 8, 8), "ENV208"),
-        ((8, 0, 0), "ENV208"),
+        ((8, 9, 8, 8, 0), "no fault"),
+        ((8, 8, 8, 8, 8, 8), "ENV208"),  # an episode of three steps where two were asked for
+        ((8, 9, 8, 0), "ENV208"),
         ((8, 9, 0), "ENV208"),
-        ((8, 8, 0, 0), "ENV208"),
+        ((8, 12, 8, 8, 0), "ENV208"),
+        ((8, 9, 8, 8, 8, 0), "ENV208"),
+        ((8, 9, 8, 8, 0, 0), "ENV208"),
     ],
 )
-async def test_no_more_replies_than_steps(flags: tuple[int, ...], code: str) -> None:
-    frames = f"b''.join(struct.pack('<IIBdI', 1, 2, flag, 0.0, 1) + b'x' for flag in {flags})"
-    source = step_of(f"os.write(3, {frames})\nwhile True: pass", head="import os, struct\n")
+async def test_no_other_replies_than_resets_and_steps(flags: tuple[int, ...], code: str) -> None:
+    told = b'{"info": {}, "tools": [], "max_turns": 3}'
+    frames = f"b''.join(struct.pack('<IIBdI', {len(told) + 1}, 1, flag, 0.0, 1) + b'x' + {told!r} for flag in {flags})"
+    source = step_of("pass", f"os.write(3, {frames})\nwhile True: pass", head="import os, struct\n")
     async with ForkServer() as sandbox:
         session = await sandbox.open(source, LIMITS)
-        await session.reset(1)
         try:
-            assert [step.observation for step in await session.steps(["a", "b", "c"])] == ["x"] * 3
+            episodes = await session.play([(1, ["a", "b"]), (2, ["a", "b"])])
+            assert [len(episode) for episode in episodes] == [2, 3]
         except ProgramError as error:
             assert error.fault.code == code
         else:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from spadework.envs.findings import Finding
 from spadework.envs.panel import Bench
-from spadework.envs.players import Play, decode, encode, script
+from spadework.envs.players import Play, decode, encode
 
 _INTEGER = re.compile(r"[-+]?\d+")
 _DECIMAL = re.compile(r"[-+]?\d*\.\d+")
@@ -61,13 +62,8 @@ async def check(bench: Bench) -> list[Finding]:
     plays = [(each, answer) for each in bench.solved if each.win and (answer := decode(each.actions[-1], "games"))]
     if len(plays) < 3:
         return []
-    rejected: dict[str, list[bool]] = {}
-    accepted: dict[str, list[bool]] = {}
-    for each, answer in plays:
-        for kind, variant in equivalents(answer).items():
-            rejected.setdefault(kind, []).append(not await _wins(bench, each, variant))
-        for kind, wrong in near_misses(answer).items():
-            accepted.setdefault(kind, []).append(await _wins(bench, each, wrong))
+    rejected = {kind: [not win for win in wins] for kind, wins in (await _by_kind(bench, plays, equivalents)).items()}
+    accepted = await _by_kind(bench, plays, near_misses)
     bench.table.rejected += [value for values in rejected.values() for value in values]
     bench.table.accepted += [value for values in accepted.values() for value in values]
     findings = [
@@ -83,9 +79,22 @@ async def check(bench: Bench) -> list[Finding]:
     return findings + await _shotgun(bench, plays)
 
 
-async def _wins(bench: Bench, each: Play, answer: str) -> bool:
-    actions = [*each.actions[:-1], encode(answer, "games")]
-    return (await bench.play("variant", each.seed, script(actions), len(actions))).win
+async def _by_kind(
+    bench: Bench, plays: Sequence[tuple[Play, str]], vary: Callable[[str], dict[str, str]]
+) -> dict[str, list[bool]]:
+    """Kind of variant -> whether it wins, for each play whose answer has one."""
+    variants = [(kind, each, varied) for each, answer in plays for kind, varied in vary(answer).items()]
+    wins: dict[str, list[bool]] = {}
+    won = await _wins(bench, [(each, varied) for _, each, varied in variants])
+    for (kind, _, _), win in zip(variants, won, strict=True):
+        wins.setdefault(kind, []).append(win)
+    return wins
+
+
+async def _wins(bench: Bench, variants: Sequence[tuple[Play, str]]) -> list[bool]:
+    """Whether a play wins with another last answer, for each."""
+    scripts = [(each.seed, [*each.actions[:-1], encode(answer, "games")]) for each, answer in variants]
+    return await bench.wins("variant", scripts)
 
 
 async def _shotgun(bench: Bench, plays: list[tuple[Play, str]]) -> list[Finding]:
@@ -94,7 +103,7 @@ async def _shotgun(bench: Bench, plays: list[tuple[Play, str]]) -> list[Finding]
     if len(answers) < 3:
         return []
     for separator in (", ", " "):
-        wins = [await _wins(bench, each, separator.join(answers)) for each, _ in plays]
+        wins = await _wins(bench, [(each, separator.join(answers)) for each, _ in plays])
         if sum(wins) >= ACCEPTED_SHARE * len(wins):
             return [
                 Finding("ENV603", f"naming {len(answers)} answers at once wins on {sum(wins)} of {len(wins)} seeds")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from spadework.envs.findings import Finding
 from spadework.envs.levels import Levels, at_level, levels
-from spadework.envs.players import Play, guesser, oracle, play, scribbler
+from spadework.envs.players import Play, guesses, oracle, recite, scribbles
 from spadework.envs.sandbox import Sandbox
 from spadework.errors import ProgramError
 from spadework.intervals import welch_interval
@@ -95,13 +95,20 @@ async def _look(stack: AsyncExitStack, sandbox: Sandbox, source: str, level: int
     for seed in settings.seeds:
         seen.solved.append(await oracle(session, shadow, seed, settings.domain, turns))
     answers = [action for each in seen.solved for action in each.actions]
-    for number in range(PLAYS):
-        rng = random.Random(number)
-        seed = max(settings.seeds) + 1 + number
-        for name, player in (("random", scribbler(rng, settings.domain)), ("guessing", guesser(rng, answers))):
-            seen.wins.setdefault(name, []).append(float((await play(session, seed, player, turns)).win))
-        clumsy = await _won(oracle(session, shadow, seed, settings.domain, turns, _clumsy(rng, answers)))
-        seen.wins.setdefault("clumsy", []).append(clumsy)
+    rngs = [(max(settings.seeds) + 1 + number, random.Random(number)) for number in range(PLAYS)]
+    openings = [each.opening for each in await recite(session, [(seed, ()) for seed, _ in rngs])]
+    players = {
+        "random": [
+            (seed, scribbles(rng, opening, turns, settings.domain))
+            for (seed, rng), opening in zip(rngs, openings, strict=True)
+        ],
+        "guessing": [(seed, guesses(rng, answers, turns)) for seed, rng in rngs],
+    }
+    for name, scripts in players.items():
+        seen.wins[name] = [float(each.win) for each in await recite(session, scripts)]
+    seen.wins["clumsy"] = [
+        await _won(oracle(session, shadow, seed, settings.domain, turns, _clumsy(rng, answers))) for seed, rng in rngs
+    ]
     return seen
 
 

@@ -1,6 +1,7 @@
 """Players who must not win: the no-op, the constant, the random and the copying ones.
 
-Each gets the fewest plays that tell.
+Each gets the fewest plays that tell. All but one know from the opening what they will say, so that as many of their
+plays as cannot yet decide travel in one request: a request waits its turn among the plays of a whole cycle.
 """
 
 from __future__ import annotations
@@ -8,15 +9,15 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from spadework.envs.findings import Finding
 from spadework.envs.leaks import marked
-from spadework.envs.players import COPIERS, Play, Player, Script, decode, encode, guesser, play, scribbler, script
-from spadework.envs.sandbox import Session
+from spadework.envs.players import COPIERS, Play, decode, encode, guesses, play, recite, scribbles
+from spadework.envs.sandbox import Script, Session
 
 if TYPE_CHECKING:
     from spadework.envs.runtime_check import RuntimeChecks
@@ -99,11 +100,22 @@ class Bench:
     table: Table
     solved: Sequence[Play]
 
-    async def play(self, name: str, seed: int, player: Player | Script, turns: int | None = None) -> Play:
-        """Play and note it in the table."""
-        each = await play(self.session, seed, player, min(turns or self.turns, self.turns))
-        self.table.add(name, each)
-        return each
+    async def recite(self, name: str, scripts: Sequence[Script]) -> list[Play]:
+        """Play ``scripts`` and note it in the table."""
+        plays = await recite(self.session, scripts)
+        for each in plays:
+            self.table.add(name, each)
+        return plays
+
+    async def wins(self, name: str, scripts: Sequence[Script]) -> list[bool]:
+        """Which of ``scripts`` win."""
+        return [each.win for each in await self.recite(name, scripts)]
+
+    async def openings(self, seeds: Sequence[int]) -> dict[int, str]:
+        """The first observation on each of ``seeds``; those of plays in the table are known."""
+        known = {each.seed: each.opening for _, each in self.table.plays}
+        unknown = await recite(self.session, [(seed, ()) for seed in seeds if seed not in known])
+        return known | {each.seed: each.opening for each in unknown}
 
     def answers(self) -> list[str]:
         """The oracle's last answer on each seed that it won; calls of tools are none."""
@@ -130,13 +142,13 @@ async def check(bench: Bench) -> list[Finding]:
 
 
 async def _noop(bench: Bench) -> list[Finding]:
-    idle = [("saying nothing", script([""]))]
+    idle = {"saying nothing": ""}
     if bench.settings.domain == "tool_use":
-        idle.append(("answering at once", script([encode("done", "tool_use")])))
-    for what, player in idle:
-        for seed in bench.settings.seeds:
-            if (await bench.play("no-op", seed, player)).win:
-                return [Finding("ENV402", f"{what} wins on seed {seed}")]
+        idle["answering at once"] = encode("done", "tool_use")
+    for what, action in idle.items():
+        wins = await bench.wins("no-op", [(seed, [action] * bench.turns) for seed in bench.settings.seeds])
+        if any(wins):
+            return [Finding("ENV402", f"{what} wins on seed {bench.seed(wins.index(True))}")]
     return []
 
 
@@ -144,21 +156,25 @@ async def _constant(bench: Bench) -> list[Finding]:
     domain = bench.settings.domain
     common = [answer for answer, _ in Counter(bench.answers()).most_common(2)]
     for answer in dict.fromkeys([*common, "qzx", "1"]):
-        stubborn = partial(_always, script([encode(answer, domain)]))
-        if await _wins_often(bench, "constant", stubborn, bench.settings.max_constant_wins):
+        stubborn = partial(_say, bench, "constant", partial(_same, encode(answer, domain)))
+        if await _wins_often(bench, stubborn, bench.settings.max_constant_wins):
             return [Finding("ENV404", f"{answer!r:.60} wins on nearly every one of {_SEEDS} seeds")]
     return []
 
 
-async def _wins_often(bench: Bench, name: str, player_for: Callable[[int], Player | Script], share: float) -> bool:
-    """Whether a player wins at least ``share`` of the seeds; stops as soon as that is decided."""
-    may_lose = math.floor(_SEEDS * (1 - share) + 1e-9)
-    for seed in map(bench.seed, range(_SEEDS)):
-        if not (await bench.play(name, seed, player_for(seed))).win:
-            may_lose -= 1
-            if may_lose < 0:
-                return False
-    return True
+async def _wins_often(bench: Bench, player: Callable[[list[int]], Awaitable[list[bool]]], share: float) -> bool:
+    """Whether a player, who tells which seeds it wins, wins at least ``share``; stops as soon as that is decided."""
+    seeds, may_lose = [bench.seed(index) for index in range(_SEEDS)], math.floor(_SEEDS * (1 - share) + 1e-9)
+    while seeds and may_lose >= 0:
+        now, seeds = seeds[: may_lose + 1], seeds[may_lose + 1 :]  # fewer cannot decide
+        may_lose -= (await player(now)).count(False)
+    return may_lose >= 0
+
+
+async def _say(bench: Bench, name: str, action_for: Callable[[str], str], seeds: list[int]) -> list[bool]:
+    """Which seeds are won by what is taken out of the opening once and said for ever."""
+    openings = await bench.openings(seeds)
+    return await bench.wins(name, [(seed, [action_for(openings[seed])] * bench.turns) for seed in seeds])
 
 
 async def _random(bench: Bench) -> list[Finding]:
@@ -179,24 +195,28 @@ async def _chance(bench: Bench, kind: str) -> tuple[int, int]:
     settings, wins, plays, share = bench.settings, 0, 0, bench.settings.max_random_wins
     for total, errors in ((settings.random_plays, 0), (5 * settings.random_plays, 1)):
         allowed = math.floor(total * share + errors * math.sqrt(total * share * (1 - share)) + 1e-9)
-        while plays < total:
-            if wins + total - plays <= allowed:
-                return 0, plays
-            seed = bench.seed(plays)
-            rng = random.Random(f"{kind}/{seed}")
-            words = kind == "random words"
-            player = scribbler(rng, settings.domain) if words else guesser(rng, bench.said_on(seed))
-            wins += (await bench.play("random", seed, player)).win
-            plays += 1
+        while plays < total and (undecided := wins + total - plays - allowed) > 0:
+            seeds = [bench.seed(plays + index) for index in range(min(undecided, total - plays))]
+            wins += sum(await bench.wins("random", await _random_scripts(bench, kind, seeds)))
+            plays += len(seeds)
         if wins <= allowed:
             return 0, plays
     return wins, plays
 
 
+async def _random_scripts(bench: Bench, kind: str, seeds: Sequence[int]) -> list[Script]:
+    rngs = [(seed, random.Random(f"{kind}/{seed}")) for seed in seeds]
+    if kind != "random words":
+        return [(seed, guesses(rng, bench.said_on(seed), bench.turns)) for seed, rng in rngs]
+    openings = await bench.openings(seeds)
+    return [(seed, scribbles(rng, openings[seed], bench.turns, bench.settings.domain)) for seed, rng in rngs]
+
+
 async def _gibberish(bench: Bench) -> list[Finding]:
     """Nonsense must win nowhere: a seed that pays it is a free win inside of an honest mean."""
-    player, seeds = script([encode("qzx", bench.settings.domain)]), bench.settings.seeds
-    won = [seed for seed in seeds if (await bench.play("gibberish", seed, player)).win]
+    nonsense, seeds = encode("qzx", bench.settings.domain), bench.settings.seeds
+    wins = await bench.wins("gibberish", [(seed, [nonsense] * bench.turns) for seed in seeds])
+    won = [seed for seed, win in zip(seeds, wins, strict=True) if win]
     if not won or len(won) == len(seeds):
         return []
     return [Finding("ENV408", f"nonsense wins on seed {won[0]}, though not on every seed")]
@@ -209,22 +229,18 @@ async def _copied(bench: Bench) -> list[Finding]:
     if plays and len(shown) >= bench.settings.min_copied_wins * len(plays):
         return [Finding("ENV501", f"the first observation marks {shown[0]!r:.60} as the answer")]
     for copier in COPIERS:
-        if await _wins_often(bench, "copier", partial(_copying, copier, bench), _share(bench)):
+        copying = partial(_say, bench, "copier", partial(_copied_by, copier, bench))
+        if await _wins_often(bench, copying, bench.settings.min_copied_wins):
             return [Finding("ENV501", f"repeating the {copier.__name__.replace('_', ' ')} of what is shown wins")]
     return []
 
 
-def _share(bench: Bench) -> float:
-    return bench.settings.min_copied_wins
+def _same(action: str, opening: str) -> str:
+    return action
 
 
-def _always(player: Script, seed: int) -> Script:
-    return player
-
-
-def _copying(copier: Callable[[str], str | None], bench: Bench, seed: int) -> Script:
-    """Copies once out of the first observation and stays with it."""
-    return Script(lambda opening, turns: [encode(copier(opening) or "-", bench.settings.domain)] * turns)
+def _copied_by(copier: Callable[[str], str | None], bench: Bench, text: str) -> str:
+    return encode(copier(text) or "-", bench.settings.domain)
 
 
 async def _feedback(bench: Bench) -> list[Finding]:
@@ -232,12 +248,22 @@ async def _feedback(bench: Bench) -> list[Finding]:
     if not any(len(each.steps) > 1 and not each.steps[0].done for _, each in bench.table.plays):
         return []
     for copier in COPIERS:
-
-        def player_for(seed: int, how: Callable[[str], str | None] = copier) -> Player:
-            wrong = (bench.said_on(seed) or [encode("-", bench.settings.domain)])[0]
-            return lambda text, turn: encode(how(text) or "-", bench.settings.domain) if turn else wrong
-
-        if await _wins_often(bench, "feedback", player_for, _share(bench)):
+        if await _wins_often(bench, partial(_err, bench, copier), bench.settings.min_copied_wins):
             what = copier.__name__.replace("_", " ")
             return [Finding("ENV502", f"erring once and repeating the {what} of the feedback wins")]
     return []
+
+
+async def _err(bench: Bench, copier: Callable[[str], str | None], seeds: list[int]) -> list[bool]:
+    """Which seeds are won by a wrong answer and then, turn for turn, what is copied out of the last observation."""
+    wins = []
+    for seed in seeds:
+        wrong = (bench.said_on(seed) or [encode("-", bench.settings.domain)])[0]
+
+        def player(text: str, turn: int, wrong: str = wrong) -> str:
+            return _copied_by(copier, bench, text) if turn else wrong
+
+        each = await play(bench.session, seed, player, bench.turns)
+        bench.table.add("feedback", each)
+        wins.append(each.win)
+    return wins

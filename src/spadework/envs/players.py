@@ -10,7 +10,7 @@ from typing import Any
 
 from spadework.envs import contract
 from spadework.envs.actions import last_box
-from spadework.envs.sandbox import Session, Step, blame
+from spadework.envs.sandbox import Script, Session, Step, blame
 from spadework.errors import ProgramError
 from spadework.types import WIN, Domain
 
@@ -24,14 +24,6 @@ _MARKED = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A player who knows from the opening on all that it will say: its actions need not wait for one another."""
-
-    actions: Callable[[str, int], Sequence[str]]
-    """Opening and number of turns -> as many actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +54,17 @@ class Play:
         return (self.opening, *steps)
 
 
-async def play(session: Session, seed: int, player: Player | Script, turns: int) -> Play:
+async def recite(session: Session, scripts: Sequence[Script]) -> list[Play]:
+    """Play ``scripts`` one after the other. Raises ``ProgramError`` with a note of the action that it fell over."""
+    return [
+        Play(seed, opening.observation, tuple(actions[: len(steps)]), tuple(steps), tuple(session.tools))
+        for (seed, actions), (opening, *steps) in zip(scripts, await session.play(scripts), strict=True)
+    ]
+
+
+async def play(session: Session, seed: int, player: Player, turns: int) -> Play:
     """Play at most ``turns`` turns. Raises ``ProgramError`` with a note of the action that it fell over."""
     opening = await session.reset(seed)
-    if isinstance(player, Script):
-        said = player.actions(opening.observation, turns)
-        taken = await session.steps(said)
-        return Play(seed, opening.observation, tuple(said[: len(taken)]), tuple(taken), tuple(session.tools))
     observation, actions, steps = opening.observation, [], []
     for turn in range(turns):
         actions.append(player(observation, turn))
@@ -122,11 +118,6 @@ async def oracle(
     return Play(seed, opening.observation, tuple(actions), tuple(steps), tuple(session.tools))
 
 
-def script(actions: Sequence[str]) -> Script:
-    """Say ``actions`` one after the other, the last one for ever."""
-    return Script(lambda _, turns: [actions[min(turn, len(actions) - 1)] for turn in range(turns)])
-
-
 def encode(answer: str, domain: Domain) -> str:
     """How an answer reaches the program: in a box (games), or in answer tags unless it is a call (tool use)."""
     if domain == "games":
@@ -143,17 +134,16 @@ def decode(action: str, domain: Domain) -> str | None:
     return match.group(1).strip() if match else None
 
 
-def scribbler(rng: random.Random, domain: Domain) -> Player:
-    """Says something that stands in the observation, or a small number, a letter or a yes."""
-
-    def player(observation: str, turn: int) -> str:
-        text = _ends(observation)
-        numbers, words = _NUMBER.findall(text), _WORD.findall(text)
+def scribbles(rng: random.Random, opening: str, turns: int, domain: Domain) -> list[str]:
+    """So many times something that stands in the first observation, or a small number, a letter or a yes."""
+    text = _ends(opening)
+    numbers, words = _NUMBER.findall(text), _WORD.findall(text)
+    weights = (8 * bool(numbers), 5 * bool(words), 4, 1, 2)
+    said = []
+    for _ in range(turns):
         pools: list[Sequence[str]] = [numbers, words, [str(rng.randint(0, 20))], "ABCD", ("yes", "no", "true", "false")]
-        pool = rng.choices(pools, weights=(8 * bool(numbers), 5 * bool(words), 4, 1, 2))[0]
-        return encode(rng.choice(pool), domain)
-
-    return player
+        said.append(encode(rng.choice(rng.choices(pools, weights)[0]), domain))
+    return said
 
 
 def _ends(text: str) -> str:
@@ -161,9 +151,9 @@ def _ends(text: str) -> str:
     return text if len(text) <= 4000 else f"{text[:2000]}\n{text[-2000:]}"
 
 
-def guesser(rng: random.Random, answers: Sequence[str]) -> Script:
-    """Says what the oracle said somewhere else: a player who knows the answers' distribution and not the task."""
-    return Script(lambda _, turns: [rng.choice(answers) for _ in range(turns)])
+def guesses(rng: random.Random, answers: Sequence[str], turns: int) -> list[str]:
+    """What the oracle said somewhere else: those of a player who knows the answers' distribution and not the task."""
+    return [rng.choice(answers) for _ in range(turns)]
 
 
 def last_number(observation: str) -> str | None:

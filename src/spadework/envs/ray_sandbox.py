@@ -15,7 +15,7 @@ from spadework.envs.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.forkserver.instance import Instance
 from spadework.envs.forkserver.kernel_facts import CLOSED, LOST
 from spadework.envs.forkserver.support import LEAST
-from spadework.envs.sandbox import Limits, Step, take_steps
+from spadework.envs.sandbox import Limits, Script, Step, play_singly
 from spadework.errors import ConfigError, FaultError, ProgramError, SandboxError
 from spadework.types import Fault
 
@@ -183,9 +183,9 @@ class RaySession:
         """See ``Session``."""
         return await self._ask("step", action)  # type: ignore[no-any-return]
 
-    async def steps(self, actions: Sequence[str]) -> list[Step]:
+    async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
         """See ``Session``."""
-        return await take_steps(self, actions)
+        return await play_singly(self, scripts)
 
     async def call(self, method: str, *args: Any) -> Any:
         """See ``Session``."""

@@ -13,7 +13,7 @@ from spadework.envs import graders, level_check, panel, runtime_tools
 from spadework.envs.findings import CODES, Finding, fatal
 from spadework.envs.leaks import check_hint, prints_formula
 from spadework.envs.panel import Statistics, Table
-from spadework.envs.players import Play, Script, encode, oracle, play, script
+from spadework.envs.players import Play, encode, oracle, recite
 from spadework.envs.runtime_tools import hidden_values
 from spadework.envs.sandbox import Limits, Sandbox, Session
 from spadework.errors import ProgramError
@@ -111,18 +111,20 @@ class _Check:
         stack.push_async_callback(session.close)
         return session
 
-    def _prober(self) -> Script:
-        return script([encode(probe, self.settings.domain) if probe else "" for probe in self.settings.probes])
+    def _probes(self) -> list[str]:
+        """What is said turn for turn, the last probe for ever."""
+        said = [encode(probe, self.settings.domain) if probe else "" for probe in self.settings.probes]
+        return [said[min(turn, len(said) - 1)] for turn in range(self.turns)]
 
     async def _probe(self, session: Session) -> Play:
         """The first play of the instance, and whether other seeds give other tasks."""
         seeds = self.settings.seeds
-        plays = [await play(session, seeds[0], self._prober(), self.turns)]
-        openings = {plays[0].opening} | {(await session.reset(seed)).observation for seed in seeds[1:]}
+        first, *others = await recite(session, [(seeds[0], self._probes()), *((seed, ()) for seed in seeds[1:])])
+        plays, openings = [first], {each.opening for each in (first, *others)}
         if not all(opening.strip() for opening in openings):
             self.findings.append(Finding("ENV211", "reset gave an empty observation"))
         if len(openings) == 1 and len(seeds) > 1:
-            plays += [await play(session, seed, self._prober(), self.turns) for seed in seeds[1:]]
+            plays += await recite(session, [(seed, self._probes()) for seed in seeds[1:]])
         self.seeds_matter = len({each.transcript for each in plays}) > 1 or len(openings) > 1
         if any(prints_formula(opening) for opening in openings):
             self.findings.append(Finding("ENV505", "an equation in letters stands in the first observation"))
@@ -163,8 +165,13 @@ class _Check:
             self.findings.append(Finding("ENV302", f"{len(self.settings.seeds)} seeds give one and the same task"))
         fresh = await self._open(stack, _ELSEWHERE)
         last = self.solved[-1] if self.solved else first
-        for where, before, code in ((fresh, first, "ENV306"), (session, first, "ENV305"), (fresh, last, "ENV306")):
-            again = await play(where, before.seed, script(before.actions), len(before.actions))
+        elsewhere = await recite(fresh, [(each.seed, each.actions) for each in (first, last)])
+        later = await recite(session, [(first.seed, first.actions)])
+        for before, again, code in (
+            (first, elsewhere[0], "ENV306"),
+            (first, later[0], "ENV305"),
+            (last, elsewhere[1], "ENV306"),
+        ):
             if again.transcript != before.transcript:
                 self.findings.append(Finding(code, f"seed {before.seed}: {_difference(before, again)}"))
                 return

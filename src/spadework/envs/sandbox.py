@@ -49,6 +49,10 @@ class Step:
         return self.terminated or self.truncated
 
 
+Script = tuple[int, Sequence[str]]
+"""A seed, and what is said on it whatever comes back."""
+
+
 class Session(Protocol):
     """One live instance of one program. One call at a time; after a fatal fault every call raises it again."""
 
@@ -70,10 +74,11 @@ class Session(Protocol):
         """One action. Raises ``ProgramError`` or ``SandboxError``."""
         ...
 
-    async def steps(self, actions: Sequence[str]) -> list[Step]:
-        """One action after the other until the program ends the episode: a step for each that was taken.
+    async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
+        """One episode after the other, each a reset and then its actions until the program ends it.
 
-        Raises as ``step`` does; a ``ProgramError`` carries the action that it fell over in a note.
+        Gives what the reset gave and a step for each action that was taken. Raises as ``reset`` and ``step`` do; a
+        ``ProgramError`` carries the action that it fell over in a note.
         """
         ...
 
@@ -101,18 +106,20 @@ class Sandbox(Protocol):
         ...
 
 
-async def take_steps(session: Session, actions: Sequence[str]) -> list[Step]:
-    """``Session.steps`` by ``step``, for sessions that save nothing by taking them together."""
-    steps: list[Step] = []
-    for action in actions:
-        try:
-            steps.append(await session.step(action))
-        except ProgramError as error:
-            blame(error, action)
-            raise
-        if steps[-1].done:
-            break
-    return steps
+async def play_singly(session: Session, scripts: Sequence[Script]) -> list[list[Step]]:
+    """``Session.play`` by ``reset`` and ``step``, for sessions that save nothing by taking them together."""
+    episodes: list[list[Step]] = []
+    for seed, actions in scripts:
+        episodes.append([await session.reset(seed)])
+        for action in actions:
+            try:
+                episodes[-1].append(await session.step(action))
+            except ProgramError as error:
+                blame(error, action)
+                raise
+            if episodes[-1][-1].done:
+                break
+    return episodes
 
 
 def blame(error: ProgramError, action: str) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 from spadework.envs.forkserver.inside import wire
 from spadework.envs.forkserver.kernel_facts import CLOSED, NO_START, cpu_seconds, death, hello, proc
-from spadework.envs.forkserver.replies import Replies, Reply
-from spadework.envs.sandbox import Limits, Step, blame
+from spadework.envs.forkserver.replies import Replies, Reply, deal
+from spadework.envs.sandbox import Limits, Script, Step, blame
 from spadework.errors import FaultError, ProgramError, SandboxError
 
 START_SECONDS = 60.0
@@ -143,7 +143,9 @@ class Instance:
 
     async def reset(self, seed: int) -> Step:
         """See ``Session``."""
-        reply = await self._request(wire.RESET, str(seed).encode(), self.limits.cpu_seconds)
+        return self._start(await self._request(wire.RESET, str(seed).encode(), self.limits.cpu_seconds))
+
+    def _start(self, reply: Reply) -> Step:
         self._take_turns(reply)
         info, tools = reply.told.get("info"), reply.told.get("tools")
         if not isinstance(info, dict) or not isinstance(tools, list):
@@ -156,17 +158,24 @@ class Instance:
         body = action.encode("utf-8", "replace")
         return self._step(await self._request(wire.STEP, body, self.limits.cpu_seconds))
 
-    async def steps(self, actions: Sequence[str]) -> list[Step]:
-        """See ``Session``. One request; the limits of a call hold for each step."""
-        if not actions:
+    async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
+        """See ``Session``. One request; the limits of a call hold for each reset and step."""
+        if not scripts:
             return []
-        body = json.dumps(list(actions), ensure_ascii=False).encode("utf-8", "replace")
+        asked = [(seed, list(actions)) for seed, actions in scripts]
+        body = json.dumps(asked, ensure_ascii=False).encode("utf-8", "replace")
+        most = sum(1 + len(actions) for _, actions in asked)
         try:
-            last = await self._request(wire.STEPS, body, self.limits.cpu_seconds, replies=len(actions))
+            last = await self._request(wire.PLAY, body, self.limits.cpu_seconds, replies=most)
         except ProgramError as error:
-            blame(error, actions[len(self._replies.early)])
+            _, action = deal(asked, self._replies.early)
+            if action is not None:
+                blame(error, action)
             raise
-        return [self._step(reply) for reply in (*self._replies.early, last)]
+        episodes, action = deal(asked, [*self._replies.early, last])
+        if action is not None or len(episodes) < len(asked) or sum(map(len, episodes)) <= len(self._replies.early):
+            raise self._breach("more or fewer replies than resets and steps")
+        return [[self._start(opening), *map(self._step, steps)] for opening, *steps in episodes]
 
     def _step(self, reply: Reply) -> Step:
         if not abs(reply.reward) <= self.limits.reward_bound:  # NaN fails too

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spadework.envs.forkserver.inside import wire
+from spadework.envs.sandbox import Script
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Replies:
         if len(buffer) < head:
             return None
         size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer)
-        end, more = head + size, flags == wire.MORE and len(self.early) < self._most_early
+        end, more = head + size, flags & ~wire.ENDED == wire.MORE and len(self.early) < self._most_early
         if size > self._most or observed > size or (len(buffer) > end and not more):
             sent = f"{len(buffer) - head} sent and {observed} of observation"
             raise ValueError(f"a reply of {size} bytes with {sent}")
@@ -76,3 +77,20 @@ class Replies:
         if not isinstance(data, dict) or len(text) > self._max_observation:
             raise ValueError(f"a reply with {len(text)} characters and a {type(data).__name__}")
         return Reply(flags, reward, text, data)
+
+
+def deal(scripts: Sequence[Script], replies: Sequence[Reply]) -> tuple[list[list[Reply]], str | None]:
+    """Replies to ``scripts``, episode by episode, and the action that the next one would answer, if it is an action."""
+    left = iter(replies)
+    episodes: list[list[Reply]] = []
+    for _, actions in scripts:
+        if (reply := next(left, None)) is None:
+            break
+        episodes.append([reply])
+        for action in actions:
+            if (reply := next(left, None)) is None:
+                return episodes, action
+            episodes[-1].append(reply)
+            if reply.flags & wire.ENDED:
+                break
+    return episodes, None

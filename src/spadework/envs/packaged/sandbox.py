@@ -17,7 +17,7 @@ from spadework.envs.forkserver.inside import wire
 from spadework.envs.forkserver.kernel_facts import CLOSED, NO_START, death
 from spadework.envs.json_lines import exchange
 from spadework.envs.packaged.names import Named, parse_named, require, worker_command, worker_environment
-from spadework.envs.sandbox import Limits, Sandbox, Session, Step, take_steps
+from spadework.envs.sandbox import Limits, Sandbox, Script, Session, Step, play_singly
 from spadework.errors import ProgramError, SandboxError
 from spadework.types import derive_seed
 
@@ -89,9 +89,9 @@ class PackagedSession:
         reward = await self._ask("step", last_box(action) or "")
         return Step("Right." if reward >= 1.0 else "Wrong.", reward, terminated=True)
 
-    async def steps(self, actions: Sequence[str]) -> list[Step]:
+    async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
         """See ``Session``."""
-        return await take_steps(self, actions)
+        return await play_singly(self, scripts)
 
     async def call(self, method: str, *args: Any) -> Any:
         """See ``Session``: there is ``solution`` alone, ``None`` where the package knows none."""

@@ -29,6 +29,9 @@ FILE = "env_program.py"
 LEVEL = "DIFFICULTY"
 _exit, _read, _write = os._exit, os.read, os.write
 
+Answer = tuple[int, float, str, bytes]
+"""Flags, reward, observation, and what else is told."""
+
 
 class Nowhere(io.TextIOBase):
     """Where what a program prints goes."""
@@ -125,7 +128,7 @@ class Runner:
         told = {"info": checks.info(info), "max_turns": self._cap_turns(), "tools": tools}
         return text, _dump(told)
 
-    def step(self, body: bytes) -> tuple[int, float, str, bytes]:
+    def step(self, body: bytes) -> Answer:
         """One action."""
         result = self._method("step")(body.decode())
         observation, reward, terminated, truncated, info = checks.five(result)
@@ -136,15 +139,22 @@ class Runner:
         told = checks.info(info)
         return ended | cut, paid, text, _dump(told) if told else b""
 
-    def steps(self, body: bytes, send: Callable[[int, float, str, bytes], None]) -> tuple[int, float, str, bytes]:
-        """Actions until the environment ends the episode: all replies but the last go out by ``send``."""
+    def play(self, body: bytes, send: Callable[[Answer], None]) -> Answer:
+        """Episodes of set actions: an answer to each reset and step; each but the last goes out by ``send`` at once."""
         *others, last = json.loads(body)
-        for action in others:
-            flags, reward, observation, info = self.step(action.encode())
-            if flags:
-                return flags, reward, observation, info
-            send(wire.MORE, reward, observation, info)
-        return self.step(last.encode())
+        for script in others:
+            send(self._episode(script, send))
+        return self._episode(last, send)
+
+    def _episode(self, script: tuple[int, list[str]], send: Callable[[Answer], None]) -> Answer:
+        seed, actions = script
+        answer: Answer = (0, 0.0, *self.reset(str(seed).encode()))
+        for action in actions:
+            send(answer)
+            answer = self.step(action.encode())
+            if answer[0] & wire.ENDED:
+                break
+        return answer
 
     def call(self, body: bytes) -> tuple[str, bytes]:
         """A named method, JSON in and out."""
@@ -223,7 +233,7 @@ def _trace(error: BaseException) -> str:
         return ""
 
 
-def _report(error: BaseException) -> tuple[int, float, str, bytes]:
+def _report(error: BaseException) -> Answer:
     """What went wrong, as a reply."""
     try:
         if isinstance(error, Problem):
@@ -255,8 +265,8 @@ def serve(runner: Runner, wait: Callable[[], None] = _at_once) -> NoReturn:
         try:
             if operation == wire.STEP:
                 reply = runner.step(body)
-            elif operation == wire.STEPS:
-                reply = runner.steps(body, partial(_send, request))
+            elif operation == wire.PLAY:
+                reply = runner.play(body, partial(_send_more, request))
             else:
                 reply = (0, 0.0, *plain[operation](body))
         except BaseException as error:  # noqa: BLE001 - whatever a program raises is its fault
@@ -274,6 +284,10 @@ def _receive(size: int) -> bytes:
             _exit(0)
         data += more
     return data
+
+
+def _send_more(request: int, answer: Answer) -> None:
+    _send(request, answer[0] | wire.MORE, *answer[1:])
 
 
 def _send(request: int, flags: int, reward: float, observation: str, told: bytes) -> None:

@@ -13,9 +13,10 @@ REQUEST = struct.Struct("<IIB")
 REPLY = struct.Struct("<IIBdI")
 """Length of what follows, request id, flags, reward, observation length in bytes."""
 
-COMPILE, LOAD, RESET, STEP, CALL, STEPS = range(1, 7)
+COMPILE, LOAD, RESET, STEP, CALL, PLAY = range(1, 7)
 TERMINATED, TRUNCATED, FAULT, MORE = 1, 2, 4, 8
 """Flags of a reply; ``MORE`` says that another reply to the same request follows."""
+ENDED = TERMINATED | TRUNCATED
 
 SOCKET = 3
 """The descriptor on which a child serves; 0 to 2 are /dev/null and there is no other."""
