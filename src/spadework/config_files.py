@@ -48,6 +48,19 @@ def dump_config(config: RunConfig) -> dict[str, Any]:
     return config.model_dump(mode="json")
 
 
+def config_changes(old: RunConfig, new: RunConfig) -> list[str]:
+    """``section.key: old -> new`` for every setting that differs."""
+    lines = []
+    before, after = dump_config(old), dump_config(new)
+    for section, values in after.items():
+        pairs = values.items() if isinstance(values, dict) else [("", values)]
+        for key, value in pairs:
+            was = before[section][key] if key else before[section]
+            if was != value:
+                lines.append(f"{section}{'.' if key else ''}{key}: {was!r} -> {value!r}")
+    return lines
+
+
 def find_config(name: str) -> Path:
     """The file itself, or the shipped config of that name (``laptop`` or ``laptop.toml``)."""
     path = Path(name)

@@ -189,6 +189,10 @@ def test_slime_runs_cycles_and_goes_on_where_it_saved(tmp_path: Path, monkeypatc
     samples = [one for group in first.samples for one in group]
     assert len(samples) % 4 == 0 and "pool/size" in first.metrics
 
+    path.write_text(path.read_text() + "max_tokens = 90\n")
+    with pytest.raises(RunError, match=r"(?s)designer\.max_tokens: .* -> 90.*SPADEWORK_CHANGE_CONFIG=1"):
+        SpadeworkSource(args)
+    monkeypatch.setenv("SPADEWORK_CHANGE_CONFIG", "1")
     again = SpadeworkSource(args)
     with pytest.raises(RunError, match="of cycle 0"):
         again.load(1)

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from spadework.analysis.designs import outcomes
 from spadework.cli.progress import COLUMNS
-from spadework.cli.train import config_changes
 from spadework.config import RunConfig
+from spadework.config_files import config_changes
 from spadework.errors import SpadeworkError
 from spadework.runs.records import read_designs
 from spadework.runs.store import RunStore

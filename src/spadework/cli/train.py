@@ -20,7 +20,7 @@ from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
 from spadework.config import RunConfig
 from spadework.config_files import dump_config, load_config
-from spadework.errors import ConfigError, RunError
+from spadework.errors import ConfigError
 from spadework.runs.metrics import Sink
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
@@ -65,7 +65,9 @@ def _run(args: argparse.Namespace) -> int:
     console = Console()
     if args.resume:
         store = RunStore.resume(run_dir)
-        config = _resumed_config(store, given, args.change_config)
+        config = given or store.config
+        for line in store.adopt_config(config, change=args.change_config, how="add --change-config"):
+            print(f"setting changed: {line}")
     else:
         assert given is not None
         store, config = RunStore.create(run_dir, given), given
@@ -153,32 +155,3 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _resumed_config(store: RunStore, given: RunConfig | None, change: bool) -> RunConfig:
-    """The config to go on with; a changed one is shown, and refused unless asked for (faults.md, 24)."""
-    saved = store.config
-    if given is None or given == saved:
-        return saved
-    changes = "\n".join(f"  {line}" for line in config_changes(saved, given))
-    if not change:
-        store.close()
-        raise RunError(
-            f"{store.path} was started with other settings:\n{changes}\nAdd --change-config to take them over."
-        )
-    print(f"settings changed:\n{changes}")
-    store.replace_config(given)
-    return given
-
-
-def config_changes(old: RunConfig, new: RunConfig) -> list[str]:
-    """``section.key: old -> new`` for every setting that differs."""
-    lines = []
-    before, after = dump_config(old), dump_config(new)
-    for section, values in after.items():
-        pairs = values.items() if isinstance(values, dict) else [("", values)]
-        for key, value in pairs:
-            was = before[section][key] if key else before[section]
-            if was != value:
-                lines.append(f"{section}{'.' if key else ''}{key}: {was!r} -> {value!r}")
-    return lines

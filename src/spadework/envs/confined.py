@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from spadework.envs.forkserver.support import check_platform
-from spadework.envs.json_lines import exchange
+from spadework.envs.workers import exchange, worker_environment
 from spadework.errors import GraderError
 from spadework.types import derive_seed
 
@@ -80,8 +80,7 @@ class _Worker:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            # packages draw from sets in their order, and a forked child must not find other threads' locks
-            env={**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+            env=worker_environment(),
             limit=_LONGEST,
         )
         return self._process

@@ -48,15 +48,20 @@ class DrivenRun:
         config: Of the run; its ``update`` and ``model`` sections are the engine's business.
         path: The run directory; made, or gone on with.
         policy: Speaks with the engine's weights.
+        change_config: Whether a run that was started with other settings takes these over.
+        how: How the user of this engine asks for that.
+
+    Raises:
+        RunError: There are other settings, and nobody asked to take them over.
     """
 
-    def __init__(self, config: RunConfig, path: Path, policy: Policy) -> None:
+    def __init__(self, config: RunConfig, path: Path, policy: Policy, *, change_config: bool, how: str) -> None:
         self.policy = policy
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="spadework", daemon=True)
         self._thread.start()
         self._path = path
-        self._store: RunStore = self._await(_open(path, config))
+        self._store: RunStore = self._await(_open(path, config, change_config, how))
         self._sandbox = build.build_sandbox(config)
         stages = build.build_stages(config, self._sandbox, build.build_corpus(config))
         self._play = SelfPlay(config, stages, Quiet())
@@ -122,5 +127,10 @@ class DrivenRun:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-async def _open(path: Path, config: RunConfig) -> RunStore:
-    return RunStore.resume(path) if path.exists() else RunStore.create(path, config)
+async def _open(path: Path, config: RunConfig, change: bool, how: str) -> RunStore:
+    if not path.exists():
+        return RunStore.create(path, config)
+    store = RunStore.resume(path)
+    for line in store.adopt_config(config, change=change, how=how):
+        print(f"setting changed: {line}", flush=True)
+    return store

@@ -3,7 +3,8 @@
     --data-source-path spadework.integrations.slime.SpadeworkSource
     --rollout-function-path spadework.integrations.slime.generate_rollout
 
-Which config and which run directory stand in the environment variables ``SPADEWORK_CONFIG`` and ``SPADEWORK_RUN``.
+Which config and which run directory stand in the environment variables ``SPADEWORK_CONFIG`` and ``SPADEWORK_RUN``;
+``SPADEWORK_CHANGE_CONFIG=1`` lets a run go on with other settings than it was started with.
 A row becomes a ``Sample`` with its ids, loss mask and log-probabilities of sampling. Its reward is the row's advantage
 times the trained tokens of the batch: with ``--calculate-per-token-loss`` slime divides the sum over tokens by their
 number, so what is left is our sum. ``check_arguments`` names every argument that this needs (docs/backends.md).
@@ -28,7 +29,7 @@ from spadework.policies.template import HFTemplate
 from spadework.policies.token_policy import TokenPolicy
 from spadework.types import Sequence
 
-CONFIG, RUN = "SPADEWORK_CONFIG", "SPADEWORK_RUN"
+CONFIG, RUN, CHANGE = "SPADEWORK_CONFIG", "SPADEWORK_RUN", "SPADEWORK_CHANGE_CONFIG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,8 @@ class SpadeworkSource:
             raise ConfigError(f"set {CONFIG} to a config and {RUN} to a run directory")
         config = load_config(name)
         check_arguments(args, config)
-        self.run = DrivenRun(config, Path(run), _policy(args, config))
+        change, how = bool(os.environ.get(CHANGE)), f"set {CHANGE}=1"
+        self.run = DrivenRun(config, Path(run), _policy(args, config), change_config=change, how=how)
 
     def get_samples(self, num_samples: int) -> list[list[Any]]:
         """There are no prompts to hand out: ``generate_rollout`` collects by itself."""

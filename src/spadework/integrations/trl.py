@@ -36,12 +36,15 @@ class RolloutWorker:
         path: The run directory.
         template: The model's chat template.
         samples_per_step: Samples of one optimiser step of TRL: batch size a device x processes x accumulation.
+        change_config: Whether a run that was started with other settings takes these over.
 
     Raises:
         ConfigError: The endpoint is no single vLLM server, or the roles are sampled at different temperatures.
     """
 
-    def __init__(self, config: RunConfig, path: Path, template: HFTemplate, samples_per_step: int) -> None:
+    def __init__(
+        self, config: RunConfig, path: Path, template: HFTemplate, samples_per_step: int, *, change_config: bool = False
+    ) -> None:
         endpoint = config.endpoint
         if endpoint.server != "vllm" or len(endpoint.urls) != 1:
             raise ConfigError('TRL samples from one vLLM server: set endpoint.urls and endpoint.server = "vllm"')
@@ -50,7 +53,7 @@ class RolloutWorker:
         model = config.model.name
         policy = TokenPolicy(endpoint, model, template, run_seed=config.run.seed, max_length=config.model.max_length)
         self._config, self._policy, self._per_step = config, policy, samples_per_step
-        self._run = DrivenRun(config, path, policy)
+        self._run = DrivenRun(config, path, policy, change_config=change_config, how="pass change_config=True")
         self.rollout_buffer: queue.Queue[Any] = queue.Queue()
         self.metrics_queue: queue.Queue[dict[str, float]] = queue.Queue()
         self._version, self._due = 0, 0

@@ -25,7 +25,7 @@ from typing import IO, Any
 
 from spadework import types
 from spadework.config import RunConfig
-from spadework.config_files import dump_config, parse_config
+from spadework.config_files import config_changes, dump_config, parse_config
 from spadework.errors import RunError
 from spadework.runs.files import torn, write_folder, write_whole
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
@@ -161,11 +161,22 @@ class RunStore:
         """The config that the run was started with."""
         return parse_config(json.loads(self._meta("config")), str(self.path))
 
-    def replace_config(self, config: RunConfig) -> None:
-        """Go on under another config, on the user's word."""
-        with self._db:
-            text = json.dumps(dump_config(config), sort_keys=True)
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (text,))
+    def adopt_config(self, config: RunConfig, *, change: bool, how: str) -> list[str]:
+        """Go on under ``config``: what ``config_changes`` says of it (faults.md, 24).
+
+        Raises ``RunError``, and lets go of the run, when something changed and the user did not ask for it with
+        ``change``; ``how`` says how to ask.
+        """
+        changes = config_changes(self.config, config)
+        if changes and not change:
+            self.close()
+            told = "\n  ".join(["was started with other settings:", *changes])
+            raise RunError(f"{self.path} {told}\nTo take them over, {how}.")
+        if changes:
+            with self._db:
+                text = json.dumps(dump_config(config), sort_keys=True)
+                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (text,))
+        return changes
 
     def commit(self, record: CycleRecord, checkpoint: Mapping[str, Any] | None, save_weights: Any = None) -> None:
         """Write one cycle, with a checkpoint when ``checkpoint`` (the stages' state) is given.

@@ -18,6 +18,7 @@ from spadework.envs.packaged.names import RLVE_16, Named, entries, parse_named
 from spadework.envs.packaged.sandbox import PackagedSandbox
 from spadework.envs.process_sandbox import ProcessSandbox
 from spadework.envs.sandbox import Limits
+from spadework.envs.workers import worker_environment
 from spadework.errors import ConfigError, ProgramError, SandboxError
 
 rlve = pytest.mark.skipif(importlib.util.find_spec("Gym") is None, reason="needs rlve-gym, of the extra baselines")
@@ -186,6 +187,16 @@ async def test_programs_still_run_beside(workers, game):
     session = await workers.open(game, Limits())
     assert (await session.reset(0)).observation
     await session.close()
+
+
+async def test_a_worker_knows_no_keys(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "a secret")
+    asked = "import os; print('OPENAI_API_KEY' in os.environ, os.environ['PATH'])"
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", asked, env=worker_environment(), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await worker.communicate()
+    assert out.decode() == f"False {os.environ['PATH']}\n"
 
 
 async def test_a_missing_package_names_the_extra(workers, monkeypatch):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 
+from spadework.envs.workers import worker_environment
 from spadework.errors import ConfigError
 
 PACKAGES = {"rlve": "Gym", "reasoning-gym": "reasoning_gym"}
@@ -87,8 +87,3 @@ def entries(package: str) -> tuple[Entry, ...]:
 def worker_command(package: str, argument: str) -> list[str]:
     """How a worker is started: ``argument`` is its memory in MB, or ``list``."""
     return [sys.executable, "-m", "spadework.envs.packaged.worker", package, argument]
-
-
-def worker_environment() -> dict[str, str]:
-    """Variables of a worker; hash seeds are fixed, because packages draw from sets in their order."""
-    return {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}

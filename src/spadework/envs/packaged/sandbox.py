@@ -15,9 +15,9 @@ from typing import Any
 from spadework.envs.actions import last_box
 from spadework.envs.forkserver.inside import wire
 from spadework.envs.forkserver.kernel_facts import CLOSED, NO_START, death
-from spadework.envs.json_lines import exchange
-from spadework.envs.packaged.names import Named, parse_named, require, worker_command, worker_environment
+from spadework.envs.packaged.names import Named, parse_named, require, worker_command
 from spadework.envs.sandbox import Limits, Sandbox, Script, Session, Step, play_singly
+from spadework.envs.workers import exchange, worker_environment
 from spadework.errors import ProgramError, SandboxError
 from spadework.types import derive_seed
 
