@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -177,6 +178,32 @@ def test_the_report_says_what_was_measured(unbroken: Path) -> None:
         assert (unbroken / f"report/{name}.png").read_bytes().startswith(b"\x89PNG")
     assert (unbroken / "report/report.html").read_text().count("data:image/svg+xml") == 3
     assert not list(unbroken.glob("runs/*/snapshots"))
+
+
+def test_an_archive_gives_the_same_report_and_goes_on(
+    file: Path, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    part, archive = tmp_path / "part", tmp_path / "archive"
+    shutil.copytree(unbroken, part)
+    shutil.rmtree(part / "runs/fixed-12")
+    assert main(["study", str(file), "--out", str(part), "--archive", str(archive)]) == 0
+    assert "3 finished runs" in capsys.readouterr().out
+    assert {path.name for path in archive.glob("runs/*/*")} == {"series.json", "done.json"}
+    assert main(["study", str(file), "--out", str(archive), "--report-only"]) == 1
+    assert results(archive)["finished"] == 3
+    assert main(["study", str(file), "--out", str(archive), "--jobs", "1"]) == 0
+    assert results(archive)["updates"] == results(unbroken)["updates"]
+    assert results(archive)["time"]["values"]["levels"].keys() == {"designer", "fixed"}
+    again = tmp_path / "whole"
+    for folder in (part, unbroken):  # as two machines would
+        assert main(["study", str(file), "--out", str(folder), "--archive", str(again)]) == 0
+    assert main(["study", str(file), "--out", str(again), "--report-only"]) == 0
+    assert results(again) == results(unbroken)
+    (tmp_path / "other").mkdir()
+    frozen = json.loads((unbroken / "frozen.json").read_text())
+    (tmp_path / "other/frozen.json").write_text(json.dumps({**frozen, "sha256": "another"}))
+    assert main(["study", str(file), "--out", str(unbroken), "--archive", str(tmp_path / "other")]) == 2
+    assert "holds another study" in capsys.readouterr().err
 
 
 def test_what_was_fixed_stays_fixed(

@@ -19,8 +19,9 @@ from rich.table import Table
 from spadework.cli.study_job import Place, run_job, stop_with
 from spadework.cli.train import until_stopped
 from spadework.errors import ConfigError
+from spadework.study.archive import write_archive
 from spadework.study.folder import Job, StudyFolder, find_job, plain, pool_jobs, run_jobs
-from spadework.study.frozen import freeze, read_frozen
+from spadework.study.frozen import begun, freeze
 from spadework.study.report import write_report
 from spadework.study.results import Results, as_json, read_results
 from spadework.study.spec import find_study, load_study
@@ -39,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one a core)")
     parser.add_argument("--only", metavar="NAME:SEED", help="do this run or pool alone, in this process; no report")
     parser.add_argument("--report-only", action="store_true", help="start nothing, report what is there")
+    parser.add_argument(
+        "--archive",
+        type=Path,
+        metavar="DIR",
+        help="start nothing, write what the report needs of finished runs into DIR: a study's folder, but small",
+    )
     parser.add_argument("--json", action="store_true", help="print the results as JSON at the end")
     parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
 
@@ -50,9 +57,12 @@ def run(args: argparse.Namespace) -> int:
     if args.quick:
         study = study.quickly()
     folder = StudyFolder(args.out or Path("runs") / f"study-{file.stem}{'-quick' if args.quick else ''}")
-    if args.report_only:
-        read_frozen(folder)
-    frozen = freeze(study, file, folder, args.quick)
+    if args.archive:
+        begun(file, folder, args.quick)
+        count = write_archive(study, folder, StudyFolder(args.archive))
+        print(f"{args.archive}: {count} finished runs")
+        return 0
+    frozen = begun(file, folder, args.quick) if args.report_only else freeze(study, file, folder, args.quick)
     place = Place(study, file, folder)
     if args.only:
         if args.parent:

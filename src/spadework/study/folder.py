@@ -2,7 +2,8 @@
 
 study.toml, frozen.json     the file as it was, and the settings that it gave
 pools/NAME-SEED.parquet     designed beforehand; NAME-SEED.json says that it is whole, and what it took
-runs/ARM-SEED/              an ordinary run directory, with heldout.jsonl, and done.json once all is there
+runs/ARM-SEED/              an ordinary run directory, with heldout.jsonl, and done.json once all is there;
+                            in an archive series.json instead
 logs/JOB.log · report/
 """
 
@@ -57,6 +58,10 @@ class StudyFolder:
     def heldout(self, arm: str, seed: int) -> Path:
         """The held-out results of a run, one line an evaluation."""
         return self.run(arm, seed) / "heldout.jsonl"
+
+    def series(self, arm: str, seed: int) -> Path:
+        """What an archive keeps of a run."""
+        return self.run(arm, seed) / "series.json"
 
     @property
     def report(self) -> Path:

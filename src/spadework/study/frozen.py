@@ -33,20 +33,29 @@ def freeze(study: Study, file: Path, folder: StudyFolder, quick: bool) -> dict[s
             (folder.path / "study.toml").write_bytes(file.read_bytes())
             write_json(folder.frozen, now)
             return now
-    was = read_frozen(folder)
-    if was["quick"] != quick:
-        raise ConfigError(f"{folder.path} holds the {'quick' if was['quick'] else 'full'} study; give another --out")
-    if was["sha256"] != now["sha256"]:
-        raise ConfigError(
-            f"{file} has changed since its first run (SHA-256 {was['sha256'][:12]} then, {now['sha256'][:12]} now). "
-            f"What is compared was fixed beforehand: go on with the file as it was ({folder.path / 'study.toml'}), "
-            "or give the changed study another --out"
-        )
+    was = begun(file, folder, quick)
     changes = _changes(was["configs"], now["configs"])
     if changes:
         told = "\n".join(f"  {line}" for line in changes)
         raise ConfigError(
             f"{folder.path} was started with other settings:\n{told}\nSet them back, or give the study another --out"
+        )
+    return was
+
+
+def begun(file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
+    """What ``freeze`` wrote, of the same file: enough to report what was run, under whatever version.
+
+    Raises ``ConfigError`` where nothing was begun, or with another file.
+    """
+    was, now = read_frozen(folder), _hash(file)
+    if was["quick"] != quick:
+        raise ConfigError(f"{folder.path} holds the {'quick' if was['quick'] else 'full'} study; give another --out")
+    if was["sha256"] != now:
+        raise ConfigError(
+            f"{file} has changed since its first run (SHA-256 {was['sha256'][:12]} then, {now[:12]} now). "
+            f"What is compared was fixed beforehand: go on with the file as it was ({folder.path / 'study.toml'}), "
+            "or give the changed study another --out"
         )
     return was
 
@@ -77,13 +86,17 @@ def _settings(study: Study, file: Path, quick: bool) -> dict[str, Any]:
     configs = {arm: dump_config(resolve(study, file, arm, seed, own.pool)) for arm, own in study.arms.items()}
     return {
         "file": file.name,
-        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "sha256": _hash(file),
         "quick": quick,
         "seeds": list(study.seeds),
         "cycles": study.cycles,
         "versions": versions(),
         "configs": configs | {"": dump_config(resolve(study, file, None, seed))},
     }
+
+
+def _hash(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

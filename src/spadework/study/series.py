@@ -11,7 +11,7 @@ from typing import Any
 
 from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
-from spadework.study.folder import Job, StudyFolder, arm_pool
+from spadework.study.folder import Job, StudyFolder, arm_pool, plain, write_text
 from spadework.study.spec import Measure, Study
 
 Points = Sequence[tuple[int, float]]
@@ -66,7 +66,8 @@ def read_run(study: Study, folder: StudyFolder, arm: str, seed: int) -> RunSerie
     """What one run has so far; ``None`` before its first cycle. Raises ``RunError`` for a broken run directory."""
     path = folder.run(arm, seed)
     if not (path / "run.sqlite").is_file():
-        return None
+        kept = folder.series(arm, seed)
+        return _read_series(kept, arm, seed) if kept.exists() else None
     store = RunStore.read(path)
     try:
         metrics = store.metrics()
@@ -90,6 +91,30 @@ def read_run(study: Study, folder: StudyFolder, arm: str, seed: int) -> RunSerie
         done=folder.mark(study, Job(arm, seed)).exists(),
         evaluations=evaluations,
     )
+
+
+def write_series(path: Path, run: RunSeries, study: Study) -> None:
+    """Keep what the study's measures need of a finished run."""
+    wanted = {measure.series for measure in study.measures.values()}
+    kept = {
+        "clock": run.clock,
+        "series": {name: points for name, points in run.series.items() if name in wanted},
+        "evaluations": [{k: v for k, v in line.items() if k != "by_environment"} for line in run.evaluations],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(plain(kept), allow_nan=False) + "\n")
+
+
+def _read_series(path: Path, arm: str, seed: int) -> RunSeries:
+    try:
+        kept = json.loads(path.read_text("utf-8"))
+        series = {
+            name: [(int(at), math.nan if value is None else float(value)) for at, value in points]
+            for name, points in kept["series"].items()
+        }
+        return RunSeries(arm, seed, series, kept["clock"], done=True, evaluations=kept["evaluations"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error!r}); archive the study again") from None
 
 
 def read_evaluations(path: Path) -> list[dict[str, Any]]:
