@@ -337,13 +337,13 @@ class PlaySection(Section):
     paired: bool = True
     """Whether both arms take the same seeds; unpaired, hinted episodes draw seeds of their own (for comparison)."""
     allocation: Literal["fixed", "adaptive"] = "fixed"
-    """``adaptive`` stops an environment's episodes early where its reward is decided (``selfplay.allocation``)."""
-    start_episodes: int = Field(6, ge=2)
+    """``adaptive`` plays less where that leaves the designer's reward as well known (``selfplay.allocation``)."""
+    start_episodes: int = Field(8, ge=2)
     """Adaptive: episodes of each arm before the first look."""
-    batch_episodes: int = Field(4, ge=1)
+    batch_episodes: int = Field(6, ge=1)
     """Adaptive: episodes of each arm between looks."""
-    tolerance: float = Field(0.35, ge=0)
-    """Adaptive: stop where the raw reward varies by no more than this over a standard error of return and regret."""
+    tolerance: float = Field(0.18, ge=0)
+    """Adaptive: play until the raw reward varies by no more than this over a standard error on either side."""
     max_turns: int = Field(25, ge=1)
     max_tokens: int = Field(8_192, ge=1)
     """New tokens a turn."""

@@ -1,10 +1,15 @@
 """How many episodes an environment gets: a fixed count, or few at first and more where they still decide something.
 
-Stopping early on what was seen biases a plain mean: it stops on a lucky streak and goes on after an unlucky one. What
-the first episodes say is not biased, for nothing was stopped before them, and the order in which seeds were played is
-arbitrary. So each seed is weighted by its chance to stand among the first, over all orders of the seeds played that
-the rule would not have stopped earlier (Rao and Blackwell: the mean of the first, given all that was seen). The
-weighted means are unbiased whatever the rule; ``benchmarks/estimators.py`` shows it.
+In the later cycles of a design's window, where the unhinted arm alone is played, the count follows from what earlier
+cycles showed. It is set before the cycle's first episode, so it biases nothing: few where the window's mean is known
+well enough for what it pays, many where it lies on a slope of the reward.
+
+In the first cycle there is nothing to go by but the cycle itself, and stopping early on what was seen biases a plain
+mean: it stops on a lucky streak and goes on after an unlucky one. What the first episodes say is not biased, as nothing
+was stopped before them, and the order in which seeds were played is arbitrary. So each seed is weighted by its chance
+to stand among the first, over all orders of the seeds played that the rule would not have stopped earlier (Rao and
+Blackwell: the mean of the first, given all that was seen). The weighted means are unbiased whatever the rule;
+``benchmarks/estimators.py`` shows it.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from statistics import NormalDist
 
 from spadework.config import PlaySection, RewardSection
 from spadework.intervals import Interval
@@ -24,6 +30,8 @@ from spadework.types import Group, derive_seed
 
 ORDERS = 400
 """Orders that are tried for the weights."""
+_QUANTILES = tuple(NormalDist().inv_cdf((i + 0.5) / 9) for i in range(9))
+"""Where the true mean may lie, in standard errors; each is as likely as the others."""
 
 Seen = tuple[float, float]
 """Mean (hinted, unhinted) return on one seed; NaN where an arm has no valid play of it."""
@@ -34,12 +42,13 @@ class Allocation:
 
     A look falls at ``start_episodes`` of each arm and every ``batch_episodes`` after it. Where both arms are played an
     environment stops when its raw reward varies by at most ``tolerance`` over one standard error of return and regret
-    on either side; where only the unhinted arm is, when all returns are the same: such a group trains nothing.
+    on either side; where only the unhinted arm is, and nothing is known of it, when all returns are the same: such a
+    group trains nothing. In later cycles of its window ``later`` says how many episodes there are, without a look.
     """
 
-    def __init__(self, play: PlaySection, reward: RewardSection, full: int) -> None:
-        """``full`` is the larger count of both arms."""
-        self.play, self.reward, self.full = play, reward, full
+    def __init__(self, play: PlaySection, reward: RewardSection, full: int, window: int = 1) -> None:
+        """``full`` is the larger count of both arms, ``window`` the cycles whose mean return counts in the reward."""
+        self.play, self.reward, self.full, self.window = play, reward, full, window
         self._nobody = SkillAverages(reward.gamma_fast, reward.gamma_slow)
         looks = range(play.start_episodes, full, play.batch_episodes)
         self._looks = tuple(looks) if play.allocation == "adaptive" else ()
@@ -48,6 +57,27 @@ class Allocation:
         """Indices of the episodes between one look and the next, the last to the full count."""
         edges = (0, *self._looks, self.full)
         return [range(first, last) for first, last in pairwise(edges)]
+
+    def later(self, known: Evidence) -> int:
+        """Episodes in a later cycle of the window, given what was seen before it.
+
+        The fewest, two seeds at least, that leave the raw reward within half of ``tolerance`` (root mean square) if
+        every cycle of the window had as many: over where the true mean may lie, and one standard error of the
+        window's mean on either side of it.
+        """
+        step, regret = self.play.plays_per_seed, 0.0 if math.isnan(known.regret) else known.regret
+        if self.play.allocation == "fixed" or not known.seeds:
+            return self.full
+        solved, n = _spread(known.seeds, (0.0, 1.0)), len(known.seeds) + 1
+        error = solved.high - solved.mean
+        means = [solved.mean + z * error for z in _QUANTILES]
+        for count in range(2 * step, self.full, step):
+            left = error * math.sqrt(n * step / (self.window * count))
+            raws = [[self._raw(min(1.0, max(0.0, m + d)), regret) for d in (0.0, left, -left)] for m in means]
+            squares = [(off - raw) ** 2 for raw, *both in raws for off in both]
+            if math.fsum(squares) / len(squares) <= (self.play.tolerance / 2) ** 2:
+                return count
+        return self.full
 
     def undecided(self, arms: Mapping[str, Mapping[str, Group]]) -> set[str]:
         """Of environments by id and their arms so far, those that go on."""

@@ -60,6 +60,15 @@ class Ledger:
             )
             self._held[index] = dataclasses.replace(held, evidence=evidence)
 
+    def known(self, cycle: int) -> dict[str, Evidence]:
+        """What is known of each environment that is in a later cycle of its window at ``cycle``."""
+        return {
+            held.design.environment_id: held.evidence
+            for held in self._held
+            if held.evidence is not None and held.design.environment_id is not None
+            if held.design.cycle < cycle < held.design.cycle + self.window
+        }
+
     def due(self, cycle: int, *, flush: bool = False) -> list[Held]:
         """Take out what is due at ``cycle``, or everything."""
         due = [held for held in self._held if flush or held.design.cycle + self.delay <= cycle]

@@ -172,7 +172,7 @@ class SelfPlay:
         replayed = self._replay(cycle)
         designer = self.stages.designer if cycle % self.config.designer.every == 0 else None
         collection = Collection(
-            self._means(policy), cycle, self.stages.seen, lambda slot: self._filler(cycle, slot), self._carried
+            self._means(policy, cycle), cycle, self.stages.seen, lambda slot: self._filler(cycle, slot), self._carried
         )
         await collection.run(designer, self.stages.author or policy)
         self._carried = collection.carried
@@ -225,13 +225,14 @@ class SelfPlay:
         self.stages.load_state_dict(checkpoint.state)
         return checkpoint.cycle + 1, policy
 
-    def _means(self, policy: Policy) -> Means:
+    def _means(self, policy: Policy, cycle: int) -> Means:
         return Means(
             config=self.config,
             policy=policy,
             sandbox=self.stages.sandbox,
             settings=self.stages.play,
             allocation=self._scoring.allocation,
+            known=self.stages.ledger.known(cycle),
             pool=self.stages.pool,
             watcher=self.observer,
         )

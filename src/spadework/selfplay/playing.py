@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -25,6 +25,7 @@ from spadework.selfplay.keys import play_key
 from spadework.selfplay.pipeline import Pipeline, Unit
 from spadework.selfplay.play import group_episodes, plan_plays
 from spadework.selfplay.pool import Pool
+from spadework.selfplay.records import Evidence
 from spadework.selfplay.scoring import by_environment
 from spadework.types import CONTROL_ARMS, Arm, Environment, Episode, Fault, Key
 
@@ -52,6 +53,8 @@ class Means:
     sandbox: Sandbox
     settings: PlaySettings
     allocation: Allocation
+    known: Mapping[str, Evidence]
+    """Of environments that are in a later cycle of their window."""
     pool: Pool
     watcher: Watcher
 
@@ -75,6 +78,8 @@ class Table:
     plays: list[Play]
     """Of both arms, as far as they are known."""
     awaits_hint: bool
+    rounds: list[range]
+    """Indices of the episodes of each round."""
     round: int = 0
     open: int = 0
     """Episodes of both arms in this round that have not ended."""
@@ -101,7 +106,6 @@ class Playing:
         self.counts: Counter[str] = Counter()
         limit = None if means.config.run.deterministic else means.config.play.concurrency
         self._gate: AbstractAsyncContextManager[object] = asyncio.Semaphore(limit) if limit else nullcontext()
-        self._rounds = means.allocation.rounds()
         self._controls: list[Play] = []
         self._full = False
         self._deadline: float | None = None
@@ -124,7 +128,10 @@ class Playing:
         arms: tuple[Arm, ...] = ("unhinted",)
         if not awaits_hint and self._means.pool.is_fresh(environment):
             arms = ("unhinted", "hinted")
-        table = Table(place, environment, self._plan(place, environment, arms), awaits_hint)
+        known = self._means.known.get(environment.id)
+        rounds = [range(self._means.allocation.later(known))] if known else self._means.allocation.rounds()
+        plays = [play for play in self._plan(place, environment, arms) if play.index < rounds[-1].stop]
+        table = Table(place, environment, plays, awaits_hint, rounds)
         self.tables[environment.id] = table
         self._deal(table)
         return table
@@ -135,7 +142,7 @@ class Playing:
         if self._means.pool.is_fresh(environment):
             hinted = self._plan(table.place, environment, ("hinted",))
             table.plays += hinted
-            self._start(table, [play for play in hinted if play.index in self._rounds[0]])
+            self._start(table, [play for play in hinted if play.index in table.rounds[0]])
         self._look(table)
 
     def clear(self, table: Table) -> None:
@@ -190,7 +197,7 @@ class Playing:
 
     def _deal(self, table: Table) -> None:
         """Start a round, with the control episodes that belong to it."""
-        indices = self._rounds[table.round]
+        indices = table.rounds[table.round]
         own = [play for play in self._controls if play.environment.id == table.environment.id]
         self._start(table, [play for play in (*table.plays, *own) if play.index in indices])
         self._look(table)
@@ -221,7 +228,7 @@ class Playing:
 
     def _look(self, table: Table) -> None:
         """Go on with the next round when one has ended and the allocation wants more."""
-        if table.open or table.awaits_hint or table.round + 1 >= len(self._rounds):
+        if table.open or table.awaits_hint or table.round + 1 >= len(table.rounds):
             return
         main = [pair for pair in table.episodes if pair[1].arm not in CONTROL_ARMS]
         groups = group_episodes([episode for _, episode in sorted(main, key=lambda pair: pair[0])])
@@ -233,7 +240,7 @@ class Playing:
         self._controls = plays
         for play in plays:
             table = self.tables[play.environment.id]
-            if play.index < self._rounds[table.round].stop:
+            if play.index < table.rounds[table.round].stop:
                 self._start(table, [play])
 
     def _adopt(self, carried: Carried) -> None:

@@ -62,7 +62,9 @@ class Scoring:
         """
         groups = [group for group in groups if group.arm not in CONTROL_ARMS]
         arms = by_environment(groups)
-        estimates = {name: estimate(own, self.allocation.weights(own)) for name, own in arms.items()}
+        known = self.ledger.known(cycle)
+        weights = {name: None if name in known else self.allocation.weights(own) for name, own in arms.items()}
+        estimates = {name: estimate(own, weights[name]) for name, own in arms.items()}
         self._observe(cycle, designs, arms, estimates)
         settings = self.config.agent
         agent = agent_rows(
@@ -137,7 +139,8 @@ def _hung(groups: Iterable[Group]) -> bool:
 
 def allocation_of(config: RunConfig) -> Allocation:
     """How a config's episodes are allocated."""
-    return Allocation(config.play, config.reward, max(config.play.episodes, config.hinted_episodes))
+    full = max(config.play.episodes, config.hinted_episodes)
+    return Allocation(config.play, config.reward, full, config.designer.every)
 
 
 def _evidence(design: Design, seen: Estimate) -> Evidence:

@@ -6,13 +6,22 @@ import math
 import pytest
 
 from spadework.config import PlaySection, RewardSection, RunConfig
+from spadework.intervals import Interval
 from spadework.selfplay.allocation import Allocation
+from spadework.selfplay.records import Evidence
 from spadework.selfplay.seeds import estimate
 from spadework.types import Episode, Group
 
 
 def allocation(full=16, **play):
-    given = {"allocation": "adaptive", "episodes": full, "start_episodes": 4, "batch_episodes": 4, **play}
+    given = {
+        "allocation": "adaptive",
+        "episodes": full,
+        "start_episodes": 4,
+        "batch_episodes": 4,
+        "tolerance": 0.35,
+        **play,
+    }
     return Allocation(PlaySection(**given), RewardSection(), full)
 
 
@@ -45,6 +54,34 @@ def test_both_arms_stop_when_the_reward_is_known():
     assert allocation().decided([(1.0, 0.0)] * 10, paired=True)
     # half solved, no regret: anything may be
     assert not allocation().decided([(1.0, 1.0), (0.0, 0.0)] * 4, paired=True)
+
+
+def known(seeds):
+    return Evidence("maths", Interval(0.0), 0.0, (0.0,), tuple(seeds))
+
+
+def test_later_cycles_play_where_it_changes_the_reward():
+    rule = Allocation(PlaySection(allocation="adaptive", episodes=16, tolerance=0.2), RewardSection(), 16, window=4)
+    assert rule.later(known([0.0] * 14)) == rule.later(known([1.0] * 14)) == 2
+    # 7 of 14: the mean may lie on a slope of the plateau; 40 of 80: it is well inside
+    assert rule.later(known([1.0, 0.0] * 7)) > 10 > rule.later(known([1.0, 0.0] * 40))
+    # on a slope, where a point of return is worth 2.4 of reward: 2.4 sqrt(0.21 / (4 n)) <= 0.1 has no n below 16
+    assert rule.later(known([0.0] * 70 + [1.0] * 30)) == 16
+
+
+def test_the_window_shares_what_later_cycles_need():
+    play = PlaySection(allocation="adaptive", episodes=64, tolerance=0.2)
+    counts = [
+        Allocation(play, RewardSection(), 64, window).later(known([0.0] * 700 + [1.0] * 300)) for window in (3, 4, 6)
+    ]
+    assert [count * window for count, window in zip(counts, (3, 4, 6), strict=True)] == pytest.approx([121] * 3, abs=6)
+
+
+def test_nothing_known_and_nothing_adaptive_play_in_full():
+    assert allocation().later(known([])) == 16
+    assert Allocation(PlaySection(), RewardSection(), 16, window=4).later(known([0.0] * 14)) == 16
+    seeds = PlaySection(allocation="adaptive", episodes=16, plays_per_seed=4, start_episodes=8)
+    assert Allocation(seeds, RewardSection(), 16, window=4).later(known([0.0] * 14)) == 8  # two seeds
 
 
 def test_undecided_environments_go_on():

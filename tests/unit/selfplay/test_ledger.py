@@ -45,6 +45,17 @@ def test_designs_wait_for_their_delay_and_see_only_their_window():
     assert len(ledger) == 0
 
 
+def test_it_knows_what_earlier_cycles_of_a_window_showed():
+    ledger = Ledger(delay=3, window=3)
+    ledger.hold(design("a", 1), evidence())
+    ledger.hold(design("b", 1, environment=None), None)
+    ledger.observe(1, "env", 0.5, hung=False, seeds=(0.0, 1.0))
+    assert ledger.known(1) == {}
+    assert {name: seen.seeds for name, seen in ledger.known(2).items()} == {"env": (0.0, 1.0)}
+    assert ledger.known(3).keys() == {"env"}
+    assert ledger.known(4) == {}
+
+
 def test_a_cycle_without_valid_episodes_leaves_the_window_and_a_hang_sticks():
     ledger = Ledger(delay=2, window=3)
     ledger.hold(design("a", 0), evidence())
