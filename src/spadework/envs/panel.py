@@ -1,7 +1,7 @@
 """Players who must not win: the no-op, the constant, the random and the copying ones.
 
-Each gets the fewest plays that tell. All but one know from the opening what they will say, so that as many of their
-plays as cannot yet decide travel in one request: a request waits its turn among the plays of a whole cycle.
+Each gets the fewest plays that tell. They know early what they will say, so that as many of their plays as cannot yet
+decide travel in one request: a request waits its turn among the plays of a whole cycle.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from spadework.envs.findings import Finding
 from spadework.envs.leaks import marked
-from spadework.envs.players import COPIERS, Play, decode, encode, guesses, play, recite, scribbles
+from spadework.envs.players import COPIERS, Play, decode, encode, guesses, recite, scribbles
 from spadework.envs.sandbox import Script, Session
 
 if TYPE_CHECKING:
@@ -244,10 +244,16 @@ def _copied_by(copier: Callable[[str], str | None], bench: Bench, text: str) -> 
 
 
 async def _feedback(bench: Bench) -> list[Finding]:
-    """Errs once, then copies out of the feedback."""
+    """Errs once, copies out of the feedback and stays with it."""
     if not any(len(each.steps) > 1 and not each.steps[0].done for _, each in bench.table.plays):
         return []
+    told = await _told(bench, [bench.seed(0), bench.seed(1)])
+    tried: list[list[str | None]] = []
     for copier in COPIERS:
+        copies = [copier(feedback) for _, feedback in told.values()]
+        if not any(copies) or copies in tried:
+            continue  # it finds nothing, or the same as another
+        tried.append(copies)
         if await _wins_often(bench, partial(_err, bench, copier), bench.settings.min_copied_wins):
             what = copier.__name__.replace("_", " ")
             return [Finding("ENV502", f"erring once and repeating the {what} of the feedback wins")]
@@ -255,15 +261,16 @@ async def _feedback(bench: Bench) -> list[Finding]:
 
 
 async def _err(bench: Bench, copier: Callable[[str], str | None], seeds: list[int]) -> list[bool]:
-    """Which seeds are won by a wrong answer and then, turn for turn, what is copied out of the last observation."""
-    wins = []
-    for seed in seeds:
-        wrong = (bench.said_on(seed) or [encode("-", bench.settings.domain)])[0]
+    told = await _told(bench, seeds)
+    scripts = [
+        (seed, [wrong, *[_copied_by(copier, bench, feedback)] * (bench.turns - 1)])
+        for seed, (wrong, feedback) in told.items()
+    ]
+    return await bench.wins("feedback", scripts)
 
-        def player(text: str, turn: int, wrong: str = wrong) -> str:
-            return _copied_by(copier, bench, text) if turn else wrong
 
-        each = await play(bench.session, seed, player, bench.turns)
-        bench.table.add("feedback", each)
-        wins.append(each.win)
-    return wins
+async def _told(bench: Bench, seeds: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """A wrong answer on each of ``seeds``, and the feedback on it."""
+    wrong = {seed: (bench.said_on(seed) or [encode("-", bench.settings.domain)])[0] for seed in seeds}
+    plays = await recite(bench.session, [(seed, [action]) for seed, action in wrong.items()])
+    return {each.seed: (wrong[each.seed], each.steps[0].observation) for each in plays}

@@ -14,9 +14,6 @@ from spadework.envs.sandbox import Script, Session, Step, blame
 from spadework.errors import ProgramError
 from spadework.types import WIN, Domain
 
-Player = Callable[[str, int], str]
-"""Observation and turn -> action."""
-
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _MARKED = re.compile(
@@ -60,19 +57,6 @@ async def recite(session: Session, scripts: Sequence[Script]) -> list[Play]:
         Play(seed, opening.observation, tuple(actions[: len(steps)]), tuple(steps), tuple(session.tools))
         for (seed, actions), (opening, *steps) in zip(scripts, await session.play(scripts), strict=True)
     ]
-
-
-async def play(session: Session, seed: int, player: Player, turns: int) -> Play:
-    """Play at most ``turns`` turns. Raises ``ProgramError`` with a note of the action that it fell over."""
-    opening = await session.reset(seed)
-    observation, actions, steps = opening.observation, [], []
-    for turn in range(turns):
-        actions.append(player(observation, turn))
-        steps.append(await act(session, actions[-1]))
-        observation = steps[-1].observation
-        if steps[-1].done:
-            break
-    return Play(seed, opening.observation, tuple(actions), tuple(steps), tuple(session.tools))
 
 
 async def act(session: Session, action: str) -> Step:

@@ -297,13 +297,14 @@ class Instance:
 
     def _take(self, data: bytes) -> None:
         try:
-            for reply in self._replies.read(data):
-                if reply.flags & wire.MORE:
-                    self._start_clock()
-                else:
-                    self._answer(reply)
+            replies = self._replies.read(data)
         except ValueError as error:
             self._breach(str(error))
+            return
+        if replies and replies[-1].flags & wire.MORE:
+            self._start_clock()
+        elif replies:
+            self._answer(replies[-1])
 
     def _answer(self, answer: Reply | FaultError) -> None:
         if self._reply is None or self._reply.done():

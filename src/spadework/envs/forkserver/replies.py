@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,33 +42,31 @@ class Replies:
         """A request goes out, to which there are at most so many replies."""
         self._request, self.early, self._most_early = request, [], most - 1
 
-    def read(self, data: bytes) -> Iterator[Reply]:
-        """The replies that are whole by now. Raises ``ValueError`` for what breaks the protocol."""
-        self._buffer += data
-        while (reply := self._next()) is not None:
-            if reply.flags & wire.MORE:
-                self.early.append(reply)
-            yield reply
+    def read(self, data: bytes) -> list[Reply]:
+        """The replies that ``data`` makes whole. Raises ``ValueError`` for what breaks the protocol."""
+        buffer, head, at = self._buffer, wire.REPLY.size, 0
+        buffer += data
+        found: list[Reply] = []
+        while len(buffer) - at >= head:
+            size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer, at)
+            start, end = at + head, at + head + size
+            more = flags & ~wire.ENDED == wire.MORE and len(self.early) < self._most_early
+            if size > self._most or observed > size or (len(buffer) > end and not more):
+                sent = f"{len(buffer) - start} sent and {observed} of observation"
+                raise ValueError(f"a reply of {size} bytes with {sent}")
+            if request != self._request or (flags & ~7 and not more) or not math.isfinite(reward):
+                asked = f"request {request} of {self._request}"
+                raise ValueError(f"a reply to {asked} with flags {flags} and reward {reward}")
+            if len(buffer) < end:
+                break
+            found.append(self._decode(flags, reward, buffer[start : start + observed], buffer[start + observed : end]))
+            if more:
+                self.early.append(found[-1])
+            at = end
+        del buffer[:at]
+        return found
 
-    def _next(self) -> Reply | None:
-        buffer, head = self._buffer, wire.REPLY.size
-        if len(buffer) < head:
-            return None
-        size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer)
-        end, more = head + size, flags & ~wire.ENDED == wire.MORE and len(self.early) < self._most_early
-        if size > self._most or observed > size or (len(buffer) > end and not more):
-            sent = f"{len(buffer) - head} sent and {observed} of observation"
-            raise ValueError(f"a reply of {size} bytes with {sent}")
-        if request != self._request or (flags & ~7 and not more) or not math.isfinite(reward):
-            asked = f"request {request} of {self._request}"
-            raise ValueError(f"a reply to {asked} with flags {flags} and reward {reward}")
-        if len(buffer) < end:
-            return None
-        body = bytes(buffer[head:end])
-        del buffer[:end]
-        return self._decode(flags, reward, body[:observed], body[observed:])
-
-    def _decode(self, flags: int, reward: float, observation: bytes, told: bytes) -> Reply:
+    def _decode(self, flags: int, reward: float, observation: bytearray, told: bytearray) -> Reply:
         try:
             text = observation.decode()
             data = json.loads(told) if told else {}
