@@ -8,7 +8,7 @@ import dataclasses
 from pathlib import Path
 
 from spadework import build
-from spadework.cli.checkpoint import START, WHICH, find_checkpoint
+from spadework.cli.checkpoint import WHICH, find_checkpoint
 from spadework.errors import ConfigError
 from spadework.runs.export import SUFFIXES, export_files, write_jsonl
 from spadework.runs.records import read_environments
@@ -63,7 +63,7 @@ def _model(run: Path, which: str, out: Path) -> int:
     if out.exists():
         raise ConfigError(f"--out {out}: exists already; name a folder that does not")
     found = find_checkpoint(run, which)
-    if found.cycle == START or found.folder is None:
+    if found.folder is None:
         raise ConfigError(
             f"--checkpoint start: nothing was trained yet; the run began with {found.config.model.name!r}"
         )

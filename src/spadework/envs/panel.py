@@ -100,16 +100,12 @@ class Bench:
     table: Table
     solved: Sequence[Play]
 
-    async def recite(self, name: str, scripts: Sequence[Script]) -> list[Play]:
-        """Play ``scripts`` and note it in the table."""
+    async def wins(self, name: str, scripts: Sequence[Script]) -> list[bool]:
+        """Play ``scripts``, note it in the table, and tell which of them win."""
         plays = await recite(self.session, scripts)
         for each in plays:
             self.table.add(name, each)
-        return plays
-
-    async def wins(self, name: str, scripts: Sequence[Script]) -> list[bool]:
-        """Which of ``scripts`` win."""
-        return [each.win for each in await self.recite(name, scripts)]
+        return [each.win for each in plays]
 
     async def openings(self, seeds: Sequence[int]) -> dict[int, str]:
         """The first observation on each of ``seeds``; those of plays in the table are known."""
@@ -254,18 +250,19 @@ async def _feedback(bench: Bench) -> list[Finding]:
         if not any(copies) or copies in tried:
             continue  # it finds nothing, or the same as another
         tried.append(copies)
-        if await _wins_often(bench, partial(_err, bench, copier), bench.settings.min_copied_wins):
+        if await _wins_often(bench, partial(_err, bench, copier, told), bench.settings.min_copied_wins):
             what = copier.__name__.replace("_", " ")
             return [Finding("ENV502", f"erring once and repeating the {what} of the feedback wins")]
     return []
 
 
-async def _err(bench: Bench, copier: Callable[[str], str | None], seeds: list[int]) -> list[bool]:
-    told = await _told(bench, seeds)
-    scripts = [
-        (seed, [wrong, *[_copied_by(copier, bench, feedback)] * (bench.turns - 1)])
-        for seed, (wrong, feedback) in told.items()
-    ]
+async def _err(
+    bench: Bench, copier: Callable[[str], str | None], told: dict[int, tuple[str, str]], seeds: list[int]
+) -> list[bool]:
+    """Which seeds are won so; ``told`` holds what ``_told`` gave before, and gets what it gives of other seeds."""
+    told |= await _told(bench, [seed for seed in seeds if seed not in told])
+    copies = {seed: _copied_by(copier, bench, told[seed][1]) for seed in seeds}
+    scripts = [(seed, [told[seed][0], *[copies[seed]] * (bench.turns - 1)]) for seed in seeds]
     return await bench.wins("feedback", scripts)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from spadework.envs import contract
 from spadework.envs.actions import last_box
-from spadework.envs.sandbox import Script, Session, Step, blame
+from spadework.envs.sandbox import Script, Session, Step, act
 from spadework.errors import ProgramError
 from spadework.types import WIN, Domain
 
@@ -57,15 +57,6 @@ async def recite(session: Session, scripts: Sequence[Script]) -> list[Play]:
         Play(seed, opening.observation, tuple(actions[: len(steps)]), tuple(steps), tuple(session.tools))
         for (seed, actions), (opening, *steps) in zip(scripts, await session.play(scripts), strict=True)
     ]
-
-
-async def act(session: Session, action: str) -> Step:
-    """One step; a fault of the program carries the action in a note."""
-    try:
-        return await session.step(action)
-    except ProgramError as error:
-        blame(error, action)
-        raise
 
 
 async def oracle(

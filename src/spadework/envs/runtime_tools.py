@@ -16,8 +16,8 @@ from typing import Any
 from spadework.envs import static_tools
 from spadework.envs.findings import Finding
 from spadework.envs.leaks import mentions
-from spadework.envs.players import Play, act
-from spadework.envs.sandbox import Session
+from spadework.envs.players import Play
+from spadework.envs.sandbox import Session, act
 from spadework.envs.syntax import Program, parse
 from spadework.envs.tool_calls import parse_reply
 

@@ -112,14 +112,19 @@ async def play_singly(session: Session, scripts: Sequence[Script]) -> list[list[
     for seed, actions in scripts:
         episodes.append([await session.reset(seed)])
         for action in actions:
-            try:
-                episodes[-1].append(await session.step(action))
-            except ProgramError as error:
-                blame(error, action)
-                raise
+            episodes[-1].append(await act(session, action))
             if episodes[-1][-1].done:
                 break
     return episodes
+
+
+async def act(session: Session, action: str) -> Step:
+    """One step; a fault of the program carries the action in a note."""
+    try:
+        return await session.step(action)
+    except ProgramError as error:
+        blame(error, action)
+        raise
 
 
 def blame(error: ProgramError, action: str) -> None:

@@ -105,10 +105,10 @@ def find_job(study: Study, text: str) -> Job:
     return known[text]
 
 
-def write_json(path: Path, data: Any) -> None:
-    """Whole or absent; NaN becomes null."""
+def write_json(path: Path, data: Any, indent: int | None = 1) -> None:
+    """Whole or absent; NaN becomes null; without ``indent`` in one line."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(plain(data), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(plain(data), indent=indent, allow_nan=False) + "\n"
     write_text(path, text)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
-from spadework.study.folder import Job, StudyFolder, arm_pool, plain, write_text
+from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
 from spadework.study.spec import Measure, Study
 
 Points = Sequence[tuple[int, float]]
@@ -101,8 +101,7 @@ def write_series(path: Path, run: RunSeries, study: Study) -> None:
         "series": {name: points for name, points in run.series.items() if name in wanted},
         "evaluations": [{k: v for k, v in line.items() if k != "by_environment"} for line in run.evaluations],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(plain(kept), allow_nan=False) + "\n")
+    write_json(path, kept, indent=None)
 
 
 def _read_series(path: Path, arm: str, seed: int) -> RunSeries:
