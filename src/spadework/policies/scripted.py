@@ -1,7 +1,7 @@
 """The shipped fake: a policy that answers from a function and a trainer that records what it is given.
 
-Token ids are UTF-8 bytes with a few marks for the turns, so everything above (chats, masks, sequences, stores) runs on
-it as on a real engine, in seconds and without torch.
+Token ids are UTF-8 bytes, and bytes that UTF-8 never uses mark the turns, so everything above (chats, masks, sequences,
+stores) runs on it as on a real engine, in seconds and without torch.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ Script = Callable[[Sequence[Message], random.Random, int], str]
 """(messages so far, generator of this request, policy version) -> reply; a prefill is a last assistant message."""
 
 ROLES = ("system", "user", "assistant", "tool")
-FIRST_ROLE = 256
+FIRST_ROLE = 0xF8
 END = FIRST_ROLE + len(ROLES)
 
 
@@ -50,13 +49,13 @@ class ByteTemplate:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of the ids, marks left out."""
-        return _text(_MARKS.sub("", _characters(tokens)))
+        return bytes(tokens).translate(None, _MARKS).decode(errors="replace")
 
     def parse(self, tokens: Sequence[int]) -> list[Message]:
         """The messages again; an open assistant turn stands last when it has content."""
         messages = [
-            Message(role=ROLES[ord(mark) - FIRST_ROLE], content=_text(content))  # type: ignore[typeddict-item]
-            for mark, content in _MESSAGES.findall(_characters(tokens))
+            Message(role=ROLES[mark[0] - FIRST_ROLE], content=content.decode(errors="replace"))  # type: ignore[typeddict-item]
+            for mark, content in _MESSAGES.findall(bytes(tokens))
         ]
         return messages if messages[-1]["content"] else messages[:-1]
 
@@ -64,18 +63,8 @@ class ByteTemplate:
         return (FIRST_ROLE + ROLES.index(message["role"]), *message["content"].encode(), END)
 
 
-_MARKS = re.compile(f"[{chr(FIRST_ROLE)}-{chr(END)}]")
-_MESSAGES = re.compile(f"([{chr(FIRST_ROLE)}-{chr(END - 1)}])([^{chr(FIRST_ROLE)}-{chr(END)}]*){chr(END)}?")
-
-
-def _characters(tokens: Sequence[int]) -> str:
-    """One character an id."""
-    return array("H", tokens).tobytes().decode("utf-16")
-
-
-def _text(content: str) -> str:
-    """What characters that stand for bytes say."""
-    return content.encode("latin-1").decode(errors="replace")
+_MARKS = bytes(range(FIRST_ROLE, END + 1))
+_MESSAGES = re.compile(rb"([%b])([^%b]*)%b?" % (_MARKS[:-1], _MARKS, _MARKS[-1:]))
 
 
 class ScriptedPolicy:
