@@ -76,6 +76,11 @@ async def play_episode(policy: Policy, sandbox: Sandbox, play: Play, settings: P
     return _episode(play, log, ending, episode_return(rewards, ending, settings.return_type, settings.discount), None)
 
 
+def given_up(play: Play, fault: Fault) -> Episode:
+    """What stands for an episode that somebody else ended."""
+    return _episode(play, _Log(), "fault", math.nan, fault)
+
+
 def first_observation(opening: str, hint: str) -> str:
     """What the agent sees first: the program's opening, and the hint if there is one."""
     return f"{opening}\n\nHINT: {hint}" if hint else opening

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -18,7 +17,7 @@ from typing import Protocol
 from spadework.config import RunConfig
 from spadework.envs.sandbox import Sandbox
 from spadework.policies.base import Policy
-from spadework.rollout import Play, PlaySettings, play_episode
+from spadework.rollout import Play, PlaySettings, given_up, play_episode
 from spadework.selfplay.allocation import Allocation
 from spadework.selfplay.controls import control_plays
 from spadework.selfplay.keys import play_key
@@ -179,7 +178,7 @@ class Playing:
                 if play.arm == "unhinted" and most and unit.task is not None:
                     self.carried.append(Carried(play, unit.task, most))
                 else:
-                    table.episodes.append((play.key, _late(play)))
+                    table.episodes.append((play.key, given_up(play, LATE)))
                     self.counts["late"] += 1
         self._forget([one for one in self._arrived if one.left == 1])
         self.carried += [dataclasses.replace(one, left=one.left - 1) for one in self._arrived]
@@ -266,20 +265,3 @@ class Playing:
             self._pipeline.drop([self._arrived.pop(one)])
             one.task.cancel()
             self.counts["late"] += 1
-
-
-def _late(play: Play) -> Episode:
-    """What stands for an episode that was given up."""
-    return Episode(
-        id=play.id,
-        cycle=play.cycle,
-        environment_id=play.environment.id,
-        arm=play.arm,
-        index=play.index,
-        seed=play.seed,
-        turns=(),
-        segments=(),
-        ending="fault",
-        return_=math.nan,
-        fault=LATE,
-    )
