@@ -22,9 +22,11 @@ class TreePass:
     Args:
         ends: [N]: nodes i <= j < ends[i] are those below node i and itself.
         groups: Query heads a key/value head.
+        dtype: That attention is computed in.
     """
 
-    def __init__(self, ends: Tensor, groups: int) -> None:
+    def __init__(self, ends: Tensor, groups: int, dtype: torch.dtype) -> None:
+        self.dtype = dtype
         nodes = torch.arange(len(ends), device=ends.device)
         self.blocks: list[tuple[slice, Tensor | slice, Tensor]] = []
         for start in range(0, len(ends), _BLOCK):
@@ -35,7 +37,9 @@ class TreePass:
             first = int(keys[0])
             # Neighbours are read in place; only keys with gaps between them are copied.
             selection: Tensor | slice = slice(first, stop) if stop - first == len(keys) else keys
-            self.blocks.append((slice(start, stop), selection, seen[:, keys].repeat(groups, 1)))
+            unseen = ~seen[:, keys].repeat(groups, 1)  # once, where torch would do it in every layer
+            bias = torch.zeros(unseen.shape, dtype=dtype, device=ends.device).masked_fill_(unseen, -torch.inf)
+            self.blocks.append((slice(start, stop), selection, bias))
 
 
 def tree_attention(
@@ -44,14 +48,14 @@ def tree_attention(
     """Attention in the form that transformers calls, for batch size 1; ``tree`` in ``options`` is the ``TreePass``."""
     tree: TreePass = options["tree"]
     heads, kind = key.shape[1], key.device.type
-    if torch.is_autocast_enabled(kind):  # once, not once a block
-        query, key, value = (tensor.to(torch.get_autocast_dtype(kind)) for tensor in (query, key, value))
+    query, key, value = (tensor.to(tree.dtype) for tensor in (query, key, value))
     parts = []
-    for queries, keys, seen in tree.blocks:
-        # Query heads that share a key/value head are folded into the query tokens, so keys are never repeated.
-        folded = query[:, :, queries].reshape(1, heads, -1, query.shape[-1])
-        out = functional.scaled_dot_product_attention(
-            folded, key[:, :, keys], value[:, :, keys], attn_mask=seen, scale=options.get("scaling")
-        )
-        parts.append(out.reshape(1, query.shape[1], -1, out.shape[-1]))
+    with torch.autocast(kind, enabled=False):
+        for queries, keys, bias in tree.blocks:
+            # Query heads that share a key/value head are folded into the query tokens, so keys are never repeated.
+            folded = query[:, :, queries].reshape(1, heads, -1, query.shape[-1])
+            out = functional.scaled_dot_product_attention(
+                folded, key[:, :, keys], value[:, :, keys], attn_mask=bias, scale=options.get("scaling")
+            )
+            parts.append(out.reshape(1, query.shape[1], -1, out.shape[-1]))
     return torch.cat(parts, dim=2).transpose(1, 2), None
