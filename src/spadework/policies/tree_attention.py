@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 ATTENTION = "spadework_tree"
-_BLOCK = 128
+_BLOCK = 192
 
 
 class TreePass:
