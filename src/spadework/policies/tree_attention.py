@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 ATTENTION = "spadework_tree"
-_BLOCK = 192
+_BLOCK = 128
 
 
 class TreePass:
@@ -37,8 +37,8 @@ class TreePass:
             first = int(keys[0])
             # Neighbours are read in place; only keys with gaps between them are copied.
             selection: Tensor | slice = slice(first, stop) if stop - first == len(keys) else keys
-            unseen = ~seen[:, keys].repeat(groups, 1)  # once, where torch would do it in every layer
-            bias = torch.zeros(unseen.shape, dtype=dtype, device=ends.device).masked_fill_(unseen, -torch.inf)
+            # Added to scores, 0 or -inf: made once, where torch would turn a Boolean mask into it in every layer.
+            bias = seen[:, keys].to(dtype).log().repeat(groups, 1)
             self.blocks.append((slice(start, stop), selection, bias))
 
 

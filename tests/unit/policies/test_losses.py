@@ -99,21 +99,17 @@ async def test_several_steps_keep_the_weights_at_the_start_as_old() -> None:
     start = load_model("tiny-random", seed=2).model
     model = copy.deepcopy(start)
     optimizer = torch.optim.AdamW(model.parameters(), lr=hp.lr, betas=hp.betas, weight_decay=0.0)
-    total, sure = 0.0, {}
+    total = 0.0
     for _ in range(2):
         optimizer.zero_grad()
         loss = reference_loss(model, rows, hp, start)
         loss.backward()  # type: ignore[no-untyped-call]
-        sure = sure or {name: p.grad.abs() > 1e-4 for name, p in model.named_parameters()}
         optimizer.step()
         total += loss.item()
     assert metrics["loss"] == pytest.approx(total, rel=1e-4)
     assert metrics["clip_share"] > 0
-    assert sum(int(mask.sum()) for mask in sure.values()) > 0.9 * sum(mask.numel() for mask in sure.values())
     for name, parameter in model.named_parameters():
-        # Adam's first step is the sign of the gradient, which is rounding where there is none.
-        mine, theirs = trainer._trained[name].detach()[sure[name]], parameter.detach()[sure[name]]
-        torch.testing.assert_close(mine, theirs, rtol=1e-2, atol=3e-4, msg=name)
+        torch.testing.assert_close(trainer._trained[name].detach(), parameter.detach(), rtol=1e-2, atol=3e-4, msg=name)
 
 
 @pytest.mark.parametrize("lora_rank", [0, 4])
