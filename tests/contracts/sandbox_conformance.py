@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 
+from spadework.envs.contract import ALLOWED_IMPORTS
 from spadework.envs.sandbox import Limits, Sandbox, Step
 from spadework.errors import FaultError, ProgramError, SandboxError
 
@@ -293,6 +294,24 @@ class SandboxConformance:
         return str(right), float(np.linalg.inv(np.eye(2))[0, 0]), False, False, {}
         """
         assert await outcome(sandbox, step_of(body)) == Step("True", 1.0)
+
+    async def test_every_module_of_the_contract_is_there_for_who_asks(self, sandbox: Sandbox) -> None:
+        texts = {
+            **{f"import {name}": "str(1)" for name in ALLOWED_IMPORTS if name != "__future__"},
+            "from decimal import Decimal as D, getcontext": "str(D(1))",
+            "import json, fractions as f": "str(f.Fraction(1))",
+            "import \\\n    statistics": "str(statistics.mean([1]))",
+            "if True: import calendar": "str(calendar.monthrange(2024, 4)[1] - 29)",
+            "import time": "time.strptime('1', '%d').tm_mday",
+            "": "str(statistics.mean([1]))",
+            "class Own(ToolUseBaseEnv): pass": "str(1)",
+            "DASH = '\\N{EM DASH}'": "str(len(DASH))",
+            "HOST = 'x'.encode('idna')": "str(len(HOST))",
+        }
+        sources = [returning(f"str({text}), 0, False, False, {{}}", head=f"{head}\n") for head, text in texts.items()]
+        results = [await outcome(sandbox, source) for source in sources]
+        wrong = {head: got for head, got in zip(texts, results, strict=True) if got != Step("1")}
+        assert wrong == {}
 
     async def test_dates_are_still_dates(self, sandbox: Sandbox) -> None:
         body = """

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,25 +50,57 @@ def start(module: str, socket: int, config: dict[str, Any]) -> subprocess.Popen[
     )
 
 
-class Kind(NamedTuple):
-    """Which heavy modules an interpreter loads: a fork costs what is loaded, so programs get what they mention."""
+COMMON = frozenset(
+    """
+    __future__ abc array base64 bisect collections contextlib copy dataclasses enum functools heapq io itertools json
+    keyword math numbers operator random re reprlib string struct textwrap time types typing
+    """.split()
+)
+"""Modules that every interpreter loads: most games import no other."""
+_IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
+_UNCOMMON = "|".join(sorted({*contract.PRELUDE_MODULES, *contract.BASE_CLASSES} - COMMON - {"Env"}))
+_MENTION = re.compile(rf"\b(?:{_UNCOMMON}|np|math_verify|__import__|importlib|strptime|idna|punycode)\b|\\N")
+"""What needs an uncommon module without an import of the program's own."""
 
+
+class Kind(NamedTuple):
+    """Which modules an interpreter loads: a fork costs what is loaded, so programs get what they mention."""
+
+    uncommon: bool = False
+    """All of the contract's but the next two."""
     numpy: bool = False
     math_verify: bool = False
 
+    def loads(self, module: str) -> bool:
+        """Whether it loads a module of the contract."""
+        own = {"numpy": self.numpy, "math_verify": self.math_verify}
+        return own.get(module, self.uncommon or module in COMMON)
 
+
+@lru_cache(maxsize=1024)
 def kind_of(source: str) -> Kind:
-    """What a program can want. math_verify loads numpy besides: sympy would look for it."""
+    """What a program can want: whoever loads less than it imports or mentions would blame it for what is not there.
+
+    math_verify loads numpy besides: sympy would look for it.
+    """
     math_verify = "math_verify" in source
-    return Kind(math_verify or re.search(r"\bnp\b|numpy", source) is not None, math_verify)
+    numpy = math_verify or re.search(r"\bnp\b|numpy", source) is not None
+    return Kind(numpy or not _imports(source) <= COMMON or _MENTION.search(source) is not None, numpy, math_verify)
+
+
+def _imports(source: str) -> set[str]:
+    """Names of the top-level modules that stand after an ``import`` or ``from``, in prose too."""
+    found = _IMPORT.findall(source.replace("\\\n", " "))
+    parts = [part for one, several in found for part in ([one] if one else several.split(","))]
+    return {part.strip().partition(" ")[0].partition(".")[0] for part in parts}
 
 
 def describe(kind: Kind) -> dict[str, Any]:
     """What ``inside.warm`` wants to know."""
     return {
         "bases": sorted(contract.BASE_CLASSES),
-        "imports": sorted(contract.ALLOWED_IMPORTS),
-        "prelude_modules": contract.PRELUDE_MODULES,
+        "imports": sorted(filter(kind.loads, contract.ALLOWED_IMPORTS)),
+        "prelude_modules": list(filter(kind.loads, contract.PRELUDE_MODULES)),
         "prelude_names": contract.PRELUDE_NAMES,
         "site": _site_folders(),
         "tool_env": str(FOLDER.parent / "tool_env.py"),

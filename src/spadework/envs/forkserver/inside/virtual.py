@@ -5,18 +5,14 @@ What cannot be made so (sets ordered by address) is left to the validator, which
 
 from __future__ import annotations
 
-import datetime
-import hashlib
+import importlib
 import os
 import random
-import secrets
 import sys
 import time
-import uuid
+from _blake2 import blake2b  # hashlib's own, without the cryptographic library that hashlib loads
 from collections.abc import Callable
 from typing import Any
-
-from . import virtual_sql
 
 EPOCH = 1_700_000_000.0
 TICK = 1e-3
@@ -35,7 +31,7 @@ class Source:
         """The next ``count`` bytes of entropy."""
         out = b""
         while len(out) < count:
-            out += hashlib.blake2b(self.seed + self.drawn.to_bytes(8, "little")).digest()
+            out += blake2b(self.seed + self.drawn.to_bytes(8, "little")).digest()
             self.drawn += 1
         return out[:count]
 
@@ -64,11 +60,13 @@ def reseed(seed: int) -> None:
 
 
 def install() -> None:
-    """Replace clocks and entropy for good. Call once, before any program is loaded."""
-    virtual_sql.install(SOURCE.tick, SOURCE.bytes)
+    """Replace clocks and entropy for good, of all that is loaded. Call once, before any program is."""
+    if "sqlite3" in sys.modules:
+        importlib.import_module(".virtual_sql", __package__).install(SOURCE.tick, SOURCE.bytes)
     _install_entropy()
     _install_clocks()
-    _install_dates()
+    if "datetime" in sys.modules:
+        _install_dates()
 
 
 def _install_entropy() -> None:
@@ -81,8 +79,11 @@ def _install_entropy() -> None:
     _replace(random, _urandom=draw)
     _replace(random.Random, seed=seed)
     _replace(random, seed=random._inst.seed)
-    _replace(secrets, token_bytes=lambda nbytes=None: draw(32 if nbytes is None else nbytes))
-    _replace(uuid, getnode=lambda: 1, uuid1=lambda node=None, clock_seq=None: uuid.UUID(bytes=draw(16), version=1))
+    if "secrets" in sys.modules:
+        _replace(sys.modules["secrets"], token_bytes=lambda nbytes=None: draw(32 if nbytes is None else nbytes))
+    if "uuid" in sys.modules:
+        uuid = sys.modules["uuid"]
+        _replace(uuid, getnode=lambda: 1, uuid1=lambda node=None, clock_seq=None: uuid.UUID(bytes=draw(16), version=1))
 
 
 def _install_clocks() -> None:
@@ -104,6 +105,8 @@ def _defaulting(function: Callable[[float], Any]) -> Callable[..., Any]:
 
 
 def _install_dates() -> None:
+    import datetime  # here, since only some interpreters load it
+
     tick = SOURCE.tick
     real_datetime, real_date = datetime.datetime, datetime.date
 

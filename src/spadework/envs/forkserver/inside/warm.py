@@ -12,11 +12,15 @@ from typing import Any
 from . import virtual
 
 INTERNAL = (
-    *("_strptime", "argparse", "ast", "binascii", "codecs", "collections.abc", "encodings.ascii", "encodings.idna"),
-    *("encodings.latin_1", "inspect", "locale", "platform", "queue", "stringprep", "threading", "traceback", "types"),
-    *("typing", "warnings", "weakref", "threading", "logging", "pathlib", "os.path"),
+    *("ast", "binascii", "codecs", "collections.abc", "encodings.ascii", "encodings.latin_1", "inspect", "os.path"),
+    *("traceback", "types", "typing", "warnings", "weakref"),
 )
 """Loaded besides the published list: what that imports lazily, and what honest programs take for granted."""
+UNCOMMON = (
+    *("_strptime", "argparse", "encodings.idna", "locale", "logging", "pathlib", "platform", "queue", "stringprep"),
+    "threading",
+)
+"""The same, of the modules that few programs import."""
 NUMPY = (
     "numpy",
     "numpy.random",
@@ -34,18 +38,18 @@ def warm(config: dict[str, Any]) -> dict[str, Any]:
     """Load the contract's modules and return the names that a program may use without importing them.
 
     Args:
-        config: ``imports``, ``prelude_modules``, ``prelude_names`` (the contract's), ``site`` (folders for numpy and
-            math_verify), ``tool_env`` (path of the base classes' source), ``numpy`` and ``math_verify`` (load them?).
+        config: ``imports``, ``prelude_modules``, ``prelude_names`` (the contract's, as far as they are wanted);
+            ``site`` (folders for numpy and math_verify); ``tool_env`` (path of the base classes' source); and
+            ``uncommon``, ``numpy`` and ``math_verify`` (load what belongs to them?).
     """
     sys.path.extend(config["site"])
-    heavy = {"numpy": config["numpy"], "math_verify": config["math_verify"]}
-    skipped = {*TOOL_MODULES, *(name for name, wanted in heavy.items() if not wanted)}
-    wanted = [name for name in (*INTERNAL, *config["imports"]) if name not in skipped]
-    for name in sorted({*wanted, *(NUMPY if heavy["numpy"] else ())}):
+    wanted = [name for name in (*INTERNAL, *config["imports"]) if name not in TOOL_MODULES]
+    for name in sorted({*wanted, *(UNCOMMON if config["uncommon"] else ()), *(NUMPY if config["numpy"] else ())}):
         importlib.import_module(name)
-    prelude = _prelude(config, skipped)
-    _exercise(heavy)
-    prelude.update(_tool_classes(config["tool_env"]))
+    prelude = _prelude(config)
+    _exercise(config)
+    if config["uncommon"]:
+        prelude.update(_tool_classes(config["tool_env"]))
     linecache.clearcache()
     sys.path.clear()
     sys.path_importer_cache.clear()
@@ -54,8 +58,8 @@ def warm(config: dict[str, Any]) -> dict[str, Any]:
     return prelude
 
 
-def _prelude(config: dict[str, Any], skipped: set[str]) -> dict[str, Any]:
-    names = {name: sys.modules[name] for name in config["prelude_modules"] if name not in skipped}
+def _prelude(config: dict[str, Any]) -> dict[str, Any]:
+    names = {name: sys.modules[name] for name in config["prelude_modules"]}
     if "numpy" in names:
         names["np"] = names["numpy"]
     taken: dict[str, Any] = {}
@@ -64,14 +68,15 @@ def _prelude(config: dict[str, Any], skipped: set[str]) -> dict[str, Any]:
     return {**names, **taken}
 
 
-def _exercise(heavy: dict[str, bool]) -> None:
+def _exercise(config: dict[str, Any]) -> None:
     """Run once what initialises itself on first use, and what would open files then."""
-    "x".encode("idna")
-    if heavy["numpy"]:
+    if config["uncommon"]:
+        "x".encode("idna")
+    if config["numpy"]:
         numpy = sys.modules["numpy"]
         numpy.random.default_rng(0).integers(0, 9, 3)
         str(numpy.linalg.inv(numpy.eye(3)))
-    if heavy["math_verify"]:
+    if config["math_verify"]:
         math_verify = sys.modules["math_verify"]
         math_verify.verify(math_verify.parse("$\\frac{1}{2}$"), math_verify.parse("\\boxed{0.5}"))
 

@@ -18,7 +18,7 @@ import traceback
 from typing import Any, NoReturn
 
 from . import kernel, layers, wire
-from .runner import Runner, serve
+from .runner import Runner, rehearse, serve
 from .supervise import Supervised
 from .template import Template
 from .warm import warm
@@ -35,6 +35,7 @@ class Zygote:
         self.bases: list[str] = config["bases"]
         self.null = os.open("/dev/null", os.O_RDWR)
         self.prelude = warm(config)
+        rehearse(Runner(self.prelude, self.bases))
         self.base, self.held = kernel.address_space(), kernel.held()
         self.layers = layers.confine(set(config["without"]))
         self.filter = layers.filter_of(self.layers, ask_to_fork=False)
@@ -297,6 +298,7 @@ def main(control: int, config: dict[str, Any]) -> NoReturn:
     sock = socket.socket(fileno=control)
     try:
         layers.fix_layout()
+        kernel.stand_back()
         zygote = Zygote(sock, config)
         sys.argv[:] = [""]
     except BaseException:  # noqa: BLE001 - the host is told, whatever it was
