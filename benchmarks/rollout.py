@@ -30,6 +30,7 @@ from sandbox import measured
 from scripted_cycle import BOXED_MAZE, ENVIRONMENTS, EPISODES, PROGRAM, TURNS, Endpoint, Latency, Nobody, Opened, Unsafe
 
 from spadework import build
+from spadework.cli import collect_seldom
 from spadework.config import RunConfig
 from spadework.config_files import load_config
 from spadework.envs.forkserver.client import ForkServer
@@ -239,6 +240,7 @@ def main() -> int:
     arguments = parser(__doc__)
     arguments.add_argument("--only", help="run the parts whose name contains this")
     options = arguments.parse_args()
+    collect_seldom()
     if not options.json:
         print(machine())
     good = True

@@ -95,11 +95,12 @@ def build_batch(scored: Sequence[Scored]) -> list[Row]:
 
 
 def _row(item: Scored, segment: Segment, weight: float) -> Row:
+    by_mask = (0.0, weight)
     return Row(
         tokens=segment.tokens,
         loss_mask=segment.loss_mask,
         logprobs=segment.logprobs,
-        advantages=tuple(weight if sampled else 0.0 for sampled in segment.loss_mask),
+        advantages=tuple(map(by_mask.__getitem__, segment.loss_mask)),
         role=item.role,
         group_id=item.group_id,
         source_id=item.source_id,

@@ -47,7 +47,8 @@ def test_observations() -> None:
 
 
 def test_info() -> None:
-    assert checks.encode(checks.info({"s": {2, 1}, "t": (1, 2)})) == '{"s":[1,2],"t":[1,2]}'
+    assert checks.info({"s": {2, 1}, "t": (1, 2)}) == '{"s":[1,2],"t":[1,2]}'
+    assert (checks.info({}), checks.tools(()), checks.tools([{"n": 1}])) == ("{}", "[]", '[{"n":1}]')
     assert code(checks.info, {"x": object()}) == "ENV202"
     assert code(checks.info, {(1,): 2}) == "ENV202"
     loop: dict[str, Any] = {}

@@ -30,13 +30,12 @@ def _plain(value: Any) -> Any:
 encode = json.JSONEncoder(default=_plain, separators=(",", ":")).encode
 
 
-def plain(value: Any, what: str) -> Any:
-    """``value`` if JSON can carry it."""
+def plain(value: Any, what: str) -> str:
+    """``value`` as JSON, if JSON can carry it."""
     try:
-        encode(value)
+        return encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise Problem(wire.BAD_TYPES, f"{what} cannot be written as JSON: {error}") from None
-    return value
 
 
 def five(result: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -64,7 +63,7 @@ def observation(value: Any, limit: int, *, may_be_empty: bool) -> str:
 
 def reward(value: Any, bound: float) -> float:
     """A finite number within the bound."""
-    if not isinstance(value, Real):
+    if type(value) is not float and not isinstance(value, Real):
         raise Problem(wire.BAD_TYPES, f"the reward is a {type(value).__name__}, not a number")
     try:
         number = float(value)
@@ -82,17 +81,15 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def info(value: Any) -> dict[str, Any]:
-    """A dictionary that JSON can carry."""
+def info(value: Any) -> str:
+    """A dictionary that JSON can carry, as JSON."""
     if not isinstance(value, dict):
         raise Problem(wire.BAD_TYPES, f"info is a {type(value).__name__}, not a dict")
-    plain(value, "info")
-    return value
+    return plain(value, "info") if value else "{}"
 
 
-def tools(value: Any) -> list[dict[str, Any]]:
-    """Tool schemas: a list of dictionaries that JSON can carry."""
+def tools(value: Any) -> str:
+    """Tool schemas: a list of dictionaries that JSON can carry, as JSON."""
     if not isinstance(value, (list, tuple)) or not all(isinstance(tool, dict) for tool in value):
         raise Problem(wire.BAD_TYPES, "get_tools() did not give a list of dictionaries")
-    plain(value, "get_tools()")
-    return list(value)
+    return plain(value, "get_tools()") if value else "[]"

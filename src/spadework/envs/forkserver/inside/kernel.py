@@ -45,6 +45,11 @@ def held() -> int:
     return (int(fields[1]) - int(fields[2])) * resource.getpagesize()
 
 
+def protect(start: int, size: int, rights: int) -> None:
+    """Change the rights of mapped memory, where the kernel lets us."""
+    LIBC.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), rights)
+
+
 def stand_back() -> None:
     """Let this process and its children never interrupt another that runs: the host wakes hundreds of them in a row."""
     with contextlib.suppress(OSError):  # it is for speed

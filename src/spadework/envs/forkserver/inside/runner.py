@@ -66,7 +66,7 @@ class Runner:
     def compile(self, body: bytes) -> tuple[str, bytes]:
         """Source to marshalled code."""
         code = marshal.dumps(_compile(body.decode()))
-        return "", _dump({"code": base64.b64encode(code).decode()})
+        return "", _told(checks.encode({"code": base64.b64encode(code).decode()}))
 
     def load(self, body: bytes) -> tuple[str, bytes]:
         """Run the program's module and build its environment.
@@ -94,7 +94,7 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - whatever a program raises is its fault
             raise Problem(wire.NO_START, f"the program does not load: {_brief(error)}", _trace(error)) from None
         self.seeding = _seeding(self.env)
-        return "", _dump({"name": type(self.env).__name__, "max_turns": self._cap_turns()})
+        return "", _told(checks.encode({"name": type(self.env).__name__, "max_turns": self._cap_turns()}))
 
     def _build(self, namespace: dict[str, Any]) -> Any:
         for name, value in list(namespace.items()):
@@ -135,8 +135,7 @@ class Runner:
         observation, info = result if isinstance(result, tuple) and len(result) == 2 else (result, {})
         text = checks.observation(observation, self.limits["max_observation"], may_be_empty=False)
         tools = checks.tools(self._method("get_tools")() if hasattr(self.env, "get_tools") else [])
-        told = {"info": checks.info(info), "max_turns": self._cap_turns(), "tools": tools}
-        return text, _dump(told)
+        return text, _told(f'{{"info":{checks.info(info)},"max_turns":{self._cap_turns():d},"tools":{tools}}}')
 
     def step(self, body: bytes) -> Answer:
         """One action."""
@@ -147,7 +146,7 @@ class Runner:
         ended = wire.TERMINATED if checks.flag(terminated, "terminated") else 0
         cut = wire.TRUNCATED if checks.flag(truncated, "truncated") else 0
         told = checks.info(info)
-        return ended | cut, paid, text, _dump(told) if told else b""
+        return ended | cut, paid, text, _told(told) if told != "{}" else b""
 
     def play(self, body: bytes, send: Callable[[Answer], None]) -> Answer:
         """Episodes of set actions: an answer to each reset and step; each but the last goes out by ``send`` at once."""
@@ -170,7 +169,8 @@ class Runner:
         """A named method, JSON in and out."""
         asked = json.loads(body)
         result = self._method(asked["method"])(*asked["args"])
-        return "", _dump({"result": checks.plain(result, f"the result of {asked['method']}()")})
+        text = checks.plain(result, f"the result of {asked['method']}()")
+        return "", _told(f'{{"result":{text}}}')
 
     def forget(self, error: MemoryError) -> None:
         """Make room to tell of ``error``: this instance is lost anyway."""
@@ -228,11 +228,11 @@ def _seeding(env: Any) -> Callable[[Callable[..., Any], int], Any]:
     return _by_position if parameters else _unseeded
 
 
-def _dump(value: Any) -> bytes:
-    text = checks.encode(value).encode("utf-8", "replace")
-    if len(text) > wire.MAX_JSON:
-        raise Problem(wire.BAD_TYPES, f"{len(text)} bytes of info, tools or result; the limit is {wire.MAX_JSON}")
-    return text
+def _told(text: str) -> bytes:
+    data = text.encode("utf-8", "replace")
+    if len(data) > wire.MAX_JSON:
+        raise Problem(wire.BAD_TYPES, f"{len(data)} bytes of info, tools or result; the limit is {wire.MAX_JSON}")
+    return data
 
 
 def _brief(error: BaseException) -> str:

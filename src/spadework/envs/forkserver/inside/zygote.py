@@ -17,7 +17,7 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from . import kernel, layers, wire
+from . import kernel, layers, mappings, wire
 from .runner import Runner, rehearse, serve
 from .supervise import Supervised
 from .template import Template
@@ -36,6 +36,7 @@ class Zygote:
         self.null = os.open("/dev/null", os.O_RDWR)
         self.prelude = warm(config)
         rehearse(Runner(self.prelude, self.bases))
+        mappings.merge()
         self.base, self.held = kernel.address_space(), kernel.held()
         self.layers = layers.confine(set(config["without"]))
         self.filter = layers.filter_of(self.layers, ask_to_fork=False)
