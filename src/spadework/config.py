@@ -65,7 +65,7 @@ class ModelSection(Section):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the sampling copy; training keeps fp32 master weights."""
     threads: int | None = None
-    """Torch threads; all cores when unset."""
+    """Torch threads; unset, one for a model of under five million parameters and all cores for any other."""
     slots: int = Field(32, ge=1)
     """Replies sampled at once."""
     lora_rank: int = Field(0, ge=0)

@@ -6,10 +6,9 @@ import signal
 from collections.abc import Mapping
 from typing import Any, cast
 
-import torch
 from torch import Tensor
 
-from spadework.policies.models import load_model, with_adapter
+from spadework.policies.models import load_model, use_threads, with_adapter
 from spadework.policies.options import LocalOptions
 from spadework.policies.ranks import LOAD, Ranks
 from spadework.policies.speaker import Speaker
@@ -29,9 +28,8 @@ def follow(ranks: Ranks) -> None:
 
 
 def _load(ranks: Ranks, name: str, run_seed: int, options: LocalOptions) -> LocalTrainer:
-    if options.threads:
-        torch.set_num_threads(options.threads)
     model: Any = load_model(name, seed=run_seed).model.to(options.device)
+    use_threads(model, options.threads)
     if options.lora_rank:
         model = with_adapter(model, options.lora_rank, run_seed)
     mute = cast(Speaker, _Mute())

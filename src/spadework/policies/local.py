@@ -20,6 +20,7 @@ from spadework.policies.models import (
     load_model,
     sampling_copy,
     stop_tokens_of,
+    use_threads,
     with_adapter,
 )
 from spadework.policies.options import LocalOptions
@@ -108,9 +109,8 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
     Raises:
         ConfigError: No such model, or one that cannot be run here.
     """
-    if options.threads:
-        torch.set_num_threads(options.threads)
     loaded = load_model(name_or_path, seed=run_seed)
+    use_threads(loaded.model, options.threads)
     max_length = check_model(loaded.model, options.max_length)
     template = HFTemplate(loaded.tokenizer, stop_tokens_of(loaded.model))
     speaker = sampling_copy(loaded.model, options.torch_dtype).to(options.device)

@@ -21,7 +21,7 @@ class LocalOptions:
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of sampling and of the matrix products of training; ``auto`` takes bfloat16 where the hardware multiplies it."""
     threads: int = 0
-    """CPU threads; 0 leaves torch's choice."""
+    """CPU threads; 0 for the choice of ``models.use_threads``."""
     device: str = "cpu"
     lora_rank: int = 0
     """0 trains all weights."""

@@ -20,7 +20,14 @@ from torch import Tensor
 from spadework.config import EndpointSection
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import SamplingParams
-from spadework.policies.models import check_model, load_model, resolve_dtype, stop_tokens_of, with_adapter
+from spadework.policies.models import (
+    check_model,
+    load_model,
+    resolve_dtype,
+    stop_tokens_of,
+    use_threads,
+    with_adapter,
+)
 from spadework.policies.options import LocalOptions
 from spadework.policies.ranks import lead_ranks
 from spadework.policies.template import HFTemplate
@@ -135,9 +142,8 @@ def load_served(
     Raises:
         ConfigError: No such model, one that cannot be trained here, or no usable server.
     """
-    if options.threads:
-        torch.set_num_threads(options.threads)
     loaded = load_model(name_or_path, seed=run_seed)
+    use_threads(loaded.model, options.threads)
     max_length = check_model(loaded.model, options.max_length)
     template = HFTemplate(loaded.tokenizer, stop_tokens_of(loaded.model))
     dtype = resolve_dtype(options.dtype)

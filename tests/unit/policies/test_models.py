@@ -36,6 +36,19 @@ def test_the_tiny_tokenizer_is_reversible() -> None:
     assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 
 
+def test_a_small_model_gets_one_thread_unless_told_otherwise() -> None:
+    before = torch.get_num_threads()
+    try:
+        small, large = torch.nn.Linear(10, 10), torch.nn.Linear(2500, 2500, device="meta")
+        counts = []
+        for model, threads in ((small, 0), (large, 0), (small, 3)):
+            models.use_threads(model, threads)
+            counts.append(torch.get_num_threads())
+        assert counts == [1, models.ALL_THREADS, 3]
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_missing_folder_is_named() -> None:
     with pytest.raises(ConfigError, match=r"'\./no/such' does not exist"):
         load_model("./no/such")
