@@ -35,7 +35,7 @@ _MUTATORS = frozenset("append extend insert add update pop remove clear setdefau
 
 def check(program: Program) -> Iterator[Finding]:
     """Findings of the families ENV1xx and ENV3xx that need no tool schema."""
-    for node in ast.walk(program.tree):
+    for node in program.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _imports(node)
         elif isinstance(node, ast.Call):
@@ -133,7 +133,7 @@ def _unused(program: Program) -> Iterator[Finding]:
 
 def _global_random(program: Program) -> Iterator[Finding]:
     """Draws from the module's own generator where nothing seeds it from the episode's seed."""
-    calls = [node for node in ast.walk(program.tree) if isinstance(node, ast.Call)]
+    calls = [node for node in program.nodes if isinstance(node, ast.Call)]
     for module, seeding in (("random.", "random.seed"), ("np.random.", "np.random.seed")):
         if any(dotted(call.func) == seeding for call in calls):
             continue
@@ -146,7 +146,7 @@ def _global_random(program: Program) -> Iterator[Finding]:
 
 
 def _shared_state(program: Program) -> Iterator[Finding]:
-    for node in ast.walk(program.tree):
+    for node in program.nodes:
         if isinstance(node, ast.Global):
             yield Finding("ENV304", f"{', '.join(node.names)} is written through global", node.lineno)
     for cls in program.lineage:

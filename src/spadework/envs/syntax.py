@@ -26,6 +26,7 @@ class Program:
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
+        self.nodes = list(ast.walk(tree))
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         self.candidates = [
             node for name, node in self.classes.items() if name.endswith("Env") and name not in contract.BASE_CLASSES

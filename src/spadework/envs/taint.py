@@ -22,8 +22,8 @@ def player_text_calls(program: Program, sinks: Collection[str]) -> Iterator[ast.
         starts[f"tool_{tool}"] = set(parameters(method))
     flow = _Flow(functions)
     flow.run(starts)
-    for name, function in functions.items():
-        for node in ast.walk(function):
+    for name, nodes in flow.nodes.items():
+        for node in nodes:
             if not (isinstance(node, ast.Call) and dotted(node.func) in sinks):
                 continue
             if any(flow.tainted(argument, name) for argument in node.args):
@@ -35,6 +35,7 @@ class _Flow:
 
     def __init__(self, functions: dict[str, Function]) -> None:
         self.functions = functions
+        self.nodes = {name: list(ast.walk(function)) for name, function in functions.items()}
         self.locals: dict[str, set[str]] = defaultdict(set)
         self.attributes: set[str] = set()
 
@@ -43,9 +44,9 @@ class _Flow:
             self.locals[name] |= names
         size = -1
         while size != (size := sum(map(len, self.locals.values())) + len(self.attributes)):
-            for name, function in self.functions.items():
+            for name, nodes in self.nodes.items():
                 if self.locals[name] or self.attributes:
-                    for node in ast.walk(function):
+                    for node in nodes:
                         self._visit(node, name)
 
     def tainted(self, node: ast.AST, function: str) -> bool:

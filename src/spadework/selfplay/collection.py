@@ -19,6 +19,7 @@ from spadework.selfplay.keys import design_key, hint_key
 from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.pipeline import Pipeline
 from spadework.selfplay.playing import Carried, Means, Playing, Table
+from spadework.selfplay.precedence import Precedence
 from spadework.types import Design, Environment, Episode
 
 Filler = Callable[[int], Environment | None]
@@ -48,7 +49,8 @@ class Collection:
         self._author: Policy = means.policy
         self._designing = 0
         self._pipeline = Pipeline(barrier=means.config.run.deterministic, together=self._together)
-        self._playing = Playing(means, cycle, self._pipeline, carried)
+        self._precedence = Precedence()
+        self._playing = Playing(means, cycle, self._pipeline, self._precedence, carried)
 
     @property
     def episodes(self) -> list[Episode]:
@@ -114,7 +116,7 @@ class Collection:
         if attempt < designer.settings.attempts:
             self._pipeline.add(
                 design_key(self.cycle, slot, attempt),
-                lambda: designer.attempt(self._author, self.cycle, slot, attempt),
+                lambda: designer.attempt(self._author, self.cycle, slot, attempt, self._precedence.check),
                 lambda tried: self._tried(slot, attempt, tried),
             )
             return

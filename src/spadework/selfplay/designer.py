@@ -10,6 +10,7 @@ import bisect
 import dataclasses
 import random
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from spadework.config import DesignerSection, MemorySection
@@ -28,6 +29,9 @@ DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Examp
 """(skill, rng, fits) -> examples for the prompt."""
 WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[str | None]]
 """(policy, source, what validation knows of it, key, conversation to continue) -> hint."""
+
+Checking = Callable[[], AbstractContextManager[None]]
+"""Gives what is held while a program is checked."""
 
 TWIN = "COPY same structure and numbers as an accepted design"
 
@@ -210,8 +214,13 @@ class Designer:
             designs.append(tried)
         return SlotResult(slot, tuple(designs), None)
 
-    async def attempt(self, policy: Policy, cycle: int, slot: int, attempt: int) -> Design | Candidate:
-        """Write and judge one program: a candidate, or the design that was rejected or met a fault."""
+    async def attempt(
+        self, policy: Policy, cycle: int, slot: int, attempt: int, checking: Checking = nullcontext
+    ) -> Design | Candidate:
+        """Write and judge one program: a candidate, or the design that was rejected or met a fault.
+
+        What ``checking`` gives is held while the program runs.
+        """
         with policy.attend():
             skills = active_skills(self.settings, cycle)
             draft = self._draft(policy, cycle, slot, attempt, skills[slot % len(skills)])
@@ -219,7 +228,8 @@ class Designer:
             try:
                 completion = await chat.reply(self.sampling, design_key(cycle, slot, attempt))
                 draft = draft.sampled(completion, chat.segments)
-                verdict = await self.tools.validate(draft.source)
+                with checking():
+                    verdict = await self.tools.validate(draft.source)
                 findings, ran = verdict.findings, verdict.ran
                 if not findings and self.tools.check is not None:
                     findings = await self.tools.check(policy, draft.source, check_key(cycle, slot, attempt))

@@ -24,6 +24,7 @@ from spadework.selfplay.keys import play_key
 from spadework.selfplay.pipeline import Pipeline, Unit
 from spadework.selfplay.play import group_episodes, plan_plays
 from spadework.selfplay.pool import Pool
+from spadework.selfplay.precedence import Precedence
 from spadework.selfplay.records import Evidence
 from spadework.selfplay.scoring import by_environment
 from spadework.types import CONTROL_ARMS, Arm, Environment, Episode, Fault, Key
@@ -94,11 +95,14 @@ class Playing:
         means: what is played with.
         cycle: of the run.
         pipeline: runs the episodes.
+        precedence: of checks, before starts.
         carried: episodes that earlier cycles left going.
     """
 
-    def __init__(self, means: Means, cycle: int, pipeline: Pipeline, carried: Sequence[Carried] = ()) -> None:
-        self._means, self.cycle, self._pipeline = means, cycle, pipeline
+    def __init__(
+        self, means: Means, cycle: int, pipeline: Pipeline, precedence: Precedence, carried: Sequence[Carried] = ()
+    ) -> None:
+        self._means, self.cycle, self._pipeline, self._precedence = means, cycle, pipeline, precedence
         self.carried: list[Carried] = []
         """What is left going, once the deadline has passed."""
         self.tables: dict[str, Table] = {}
@@ -211,6 +215,7 @@ class Playing:
 
         async def work() -> Episode:
             async with self._gate:
+                await self._precedence.play()
                 return await play_episode(means.policy, means.sandbox, play, means.settings)
 
         unit = self._pipeline.add(play.key, work, lambda episode: self._played(table, play, episode))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import math
 import random
@@ -95,6 +96,31 @@ async def test_play_begins_while_others_are_designed_and_unhinted_play_does_not_
     assert [(e.environment_id, e.arm, e.index) for e in record.episodes] == [
         (one.id, arm, index) for one in record.environments for arm in ("unhinted", "hinted") for index in range(3)
     ]
+
+
+async def test_no_play_starts_while_a_program_is_checked(sandbox: ForkServer) -> None:
+    run, under_way, seen = self_play(config(), sandbox), 0, []
+    designer, count = run.stages.designer, iter(range(100))
+    assert designer is not None
+    real = designer.tools.validate
+
+    async def validate(source: str) -> Any:
+        nonlocal under_way
+        under_way += 1
+        try:
+            await asyncio.sleep(0.3 * next(count))
+            return await real(source)
+        finally:
+            under_way -= 1
+
+    def delay(key: Key) -> float:
+        if key[1] == PLAY:
+            seen.append(under_way)
+        return 0.0
+
+    designer.tools = dataclasses.replace(designer.tools, validate=validate)
+    await run.collect(Timed(delay, sound), 0)
+    assert seen and not any(seen)
 
 
 async def test_order_of_arrival_changes_nothing_of_a_deterministic_run(sandbox: ForkServer) -> None:

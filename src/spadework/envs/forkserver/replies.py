@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from spadework.envs.forkserver.inside import wire
 from spadework.envs.sandbox import Script
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What a child answered, checked."""
 
     flags: int
@@ -44,8 +42,10 @@ class Replies:
 
     def read(self, data: bytes) -> list[Reply]:
         """The replies that ``data`` makes whole. Raises ``ValueError`` for what breaks the protocol."""
-        buffer, head, at = self._buffer, wire.REPLY.size, 0
-        buffer += data
+        held, head, at = self._buffer, wire.REPLY.size, 0
+        if held:
+            held += data
+        buffer = held or data  # most replies come whole
         found: list[Reply] = []
         while len(buffer) - at >= head:
             size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer, at)
@@ -63,10 +63,13 @@ class Replies:
             if more:
                 self.early.append(found[-1])
             at = end
-        del buffer[:at]
+        if buffer is held:
+            del held[:at]
+        else:
+            held += data[at:]
         return found
 
-    def _decode(self, flags: int, reward: float, observation: bytearray, told: bytearray) -> Reply:
+    def _decode(self, flags: int, reward: float, observation: bytes | bytearray, told: bytes | bytearray) -> Reply:
         try:
             text = observation.decode()
             data = json.loads(told) if told else {}

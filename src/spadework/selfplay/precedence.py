@@ -1,0 +1,41 @@
+"""Checks of programs go before starts of plays.
+
+A check is work for the CPU alone, and the hint and all plays of its program wait for it; a play mostly waits for its
+model. Where many programs come at once, plays that start between their checks would delay all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+PATIENCE = 1.0
+"""Seconds that a play waits at most: where checks take long, the model shall not wait for them."""
+
+
+class Precedence:
+    """Who goes first in one collection."""
+
+    def __init__(self) -> None:
+        self._checks = 0
+        self._free = asyncio.Event()
+
+    @contextlib.contextmanager
+    def check(self) -> Iterator[None]:
+        """Held while a program is checked."""
+        self._checks += 1
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._checks -= 1
+            if not self._checks:
+                self._free.set()
+
+    async def play(self) -> None:
+        """Wait until no program is checked, or ``PATIENCE`` has run out."""
+        if self._checks:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await self._free.wait()
