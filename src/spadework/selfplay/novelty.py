@@ -19,7 +19,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Programs -> rows of length 1; see ``policies.embedding.Embedder``."""
 
 
-@functools.lru_cache(maxsize=1024)  # a design is judged, paid and taken in one after the other
+@functools.lru_cache(maxsize=256)  # a design is judged, paid and taken in one after the other
 def fingerprint(source: str, *, numbers: bool = True) -> str:
     """A hash of a program that renaming, re-wording, comments and layout leave unchanged; ``numbers`` count by choice.
 

@@ -59,7 +59,7 @@ COMMON = frozenset(
 """Modules that every interpreter loads: most games import no other."""
 _IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
 _UNCOMMON = "|".join(sorted({*contract.PRELUDE_MODULES, *contract.BASE_CLASSES} - COMMON - {"Env"}))
-_MENTION = re.compile(rf"\b(?:{_UNCOMMON}|np|math_verify|__import__|importlib|strptime|idna|punycode)\b|\\N")
+_MENTION = re.compile(rf"\b(?:{_UNCOMMON}|__import__|importlib|strptime|idna|punycode)\b|\\N")
 """What needs an uncommon module without an import of the program's own."""
 
 
