@@ -5,7 +5,6 @@ What cannot be made so (sets ordered by address) is left to the validator, which
 
 from __future__ import annotations
 
-import importlib
 import os
 import random
 import sys
@@ -62,7 +61,9 @@ def reseed(seed: int) -> None:
 def install() -> None:
     """Replace clocks and entropy for good, of all that is loaded. Call once, before any program is."""
     if "sqlite3" in sys.modules:
-        importlib.import_module(".virtual_sql", __package__).install(SOURCE.tick, SOURCE.bytes)
+        from . import virtual_sql  # here, since it loads sqlite3
+
+        virtual_sql.install(SOURCE.tick, SOURCE.bytes)
     _install_entropy()
     _install_clocks()
     if "datetime" in sys.modules:
