@@ -19,11 +19,11 @@ from estimators import BLEND, FULL, WINDOW, Array, adaptive, fixed, rewards, rms
 from figures import Figure, machine, most, parser, show, told
 
 from spadework import build
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.lessons.pools import hand_set_pool
 from spadework.runs.tables import read_episodes
-from spadework.selfplay.play import plan_plays, play_all
+from spadework.selfplay.play.plan import plan_plays, play_all
 from spadework.types import Environment, Episode
 
 Plays = dict[str, Array]

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from figures import Figure, most, report, told
 
-from spadework.envs.checking import check_program, in_order
-from spadework.envs.findings import Finding, fatal
-from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.runtime_check import RuntimeChecks
+from spadework.envs.check.findings import Finding, fatal
+from spadework.envs.check.program import check_program, in_order
+from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.resources import shipped
 
 JOBS = 8

@@ -21,10 +21,10 @@ from figures import Figure, parser, show
 
 from spadework.config import PlaySection, RewardSection
 from spadework.intervals import Interval, t_interval
-from spadework.selfplay.allocation import Allocation
+from spadework.selfplay.play.allocation import Allocation
 from spadework.selfplay.records import Evidence
-from spadework.selfplay.rewards import SkillAverages, raw_reward
-from spadework.selfplay.seeds import estimate, seed_means
+from spadework.selfplay.score.rewards import SkillAverages, raw_reward
+from spadework.selfplay.score.seeds import estimate, seed_means
 from spadework.types import Episode, Group
 
 WINDOW = 4

@@ -32,14 +32,14 @@ from scripted_cycle import BOXED_MAZE, ENVIRONMENTS, EPISODES, PROGRAM, TURNS, E
 from spadework import build
 from spadework.cli import collect_seldom
 from spadework.config import RunConfig
-from spadework.config_files import load_config
-from spadework.envs.forkserver.client import ForkServer
-from spadework.policies.scripted import ScriptedTrainer
+from spadework.config.files import load_config
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.rollout import Play
 from spadework.runs.store import RunStore
-from spadework.selfplay.examples import environment_id
+from spadework.selfplay.design.examples import environment_id
 from spadework.selfplay.loop import SelfPlay
-from spadework.selfplay.play import plan_plays, play_all
+from spadework.selfplay.play.plan import plan_plays, play_all
+from spadework.testing.scripted import ScriptedTrainer
 from spadework.types import Environment, Key, derive_seed
 
 

@@ -20,8 +20,8 @@ import torch
 
 from spadework.errors import ConfigError
 from spadework.policies.base import SamplingParams
-from spadework.policies.local import LocalOptions, LocalPolicy, load_local
-from spadework.policies.models import load_model
+from spadework.policies.local.models import load_model
+from spadework.policies.local.policy import LocalOptions, LocalPolicy, load_local
 
 SLOTS = 32
 SYSTEM = "You play short games. Answer with one number in a box and nothing else."

@@ -19,10 +19,10 @@ from typing import Any
 
 from figures import Figure, least, most, report, told
 
-from spadework.envs.forkserver.client import ForkServer, PoolLimits
-from spadework.envs.forkserver.instance import Instance
-from spadework.envs.process_sandbox import ProcessSandbox
-from spadework.envs.sandbox import Limits
+from spadework.envs.sandbox.base import Limits
+from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
+from spadework.envs.sandbox.forkserver.instance import Instance
+from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.errors import FaultError
 
 LIGHT = """

@@ -16,14 +16,14 @@ from scale_model import Clock
 
 from spadework import build
 from spadework.config import RunConfig
-from spadework.config_files import load_config
-from spadework.envs.sandbox import Sandbox
+from spadework.config.files import load_config
+from spadework.envs.sandbox.base import Sandbox
 from spadework.lessons.pools import hand_set_pool
 from spadework.policies.base import Policy
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
-from spadework.selfplay.play import plan_plays, play_all
-from spadework.selfplay.pool_files import write_pool
+from spadework.selfplay.play.plan import plan_plays, play_all
+from spadework.selfplay.pool.files import write_pool
 
 TRAINED, HELD_OUT = range(3, 9), range(4, 11)
 """Marks a turn."""

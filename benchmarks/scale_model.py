@@ -22,17 +22,17 @@ from scripted_cycle import Nobody
 
 from spadework import build
 from spadework.config import RunConfig
-from spadework.config_files import load_config
-from spadework.envs.players import guesses, oracle, recite
-from spadework.envs.sandbox import Sandbox
+from spadework.config.files import load_config
+from spadework.envs.check.players import guesses, oracle, recite
+from spadework.envs.sandbox.base import Sandbox
 from spadework.lessons.pools import hand_set_pool
 from spadework.policies.base import Hyperparameters
-from spadework.policies.models import load_model
+from spadework.policies.local.models import load_model
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
-from spadework.selfplay.play import plan_plays, play_all
+from spadework.selfplay.play.plan import plan_plays, play_all
 from spadework.types import Environment, Episode, Segment
-from spadework.types import Sequence as Row
+from spadework.types import TrainingRow as Row
 
 SIZES = (1, 2, 3, 4, 6, 8, 10, 12, 16)
 MIDDLE = (0.1, 0.5)

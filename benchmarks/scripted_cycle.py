@@ -11,10 +11,10 @@ from typing import Any
 
 from sandbox import MOVES, TYPICAL
 
-from spadework.envs.sandbox import Limits, Script, Step, play_singly
+from spadework.envs.sandbox.base import Limits, Script, Step, play_singly
 from spadework.policies.base import Completion, SamplingParams
-from spadework.policies.scripted import ScriptedPolicy
 from spadework.selfplay.keys import HINT, PLAY
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Key
 
 ENVIRONMENTS, EPISODES, TURNS = 24, 16, 12

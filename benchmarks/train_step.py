@@ -27,7 +27,7 @@ from figures import Figure, least, most, report, told
 
 from spadework.errors import ConfigError
 from spadework.policies.base import Hyperparameters
-from spadework.types import Sequence
+from spadework.types import TrainingRow
 
 HP = Hyperparameters(lr=1e-6)
 MICRO_BATCH = 1024
@@ -45,7 +45,7 @@ class Case:
     threads: int
     bar: float
 
-    def rows(self) -> list[Sequence]:
+    def rows(self) -> list[TrainingRow]:
         """``spread``: rows of 100 to 400 tokens. ``groups``: groups of 8 plays, prompt 250, reply 50."""
         rng = random.Random(0)
 
@@ -60,10 +60,10 @@ class Case:
         return [_row(rng, prompt, ids(50)) for prompt in prompts for _ in range(8)]
 
 
-def _row(rng: random.Random, prompt: list[int], reply: list[int]) -> Sequence:
+def _row(rng: random.Random, prompt: list[int], reply: list[int]) -> TrainingRow:
     mask = (False,) * len(prompt) + (True,) * len(reply)
     advantage = rng.gauss(0, 1e-3)
-    return Sequence(
+    return TrainingRow(
         tokens=(*prompt, *reply),
         loss_mask=mask,
         logprobs=tuple(-10.0 * m for m in mask),
@@ -75,21 +75,21 @@ def _row(rng: random.Random, prompt: list[int], reply: list[int]) -> Sequence:
     )
 
 
-def spadework(loaded: Any, rows: list[Sequence]) -> Callable[[], Any]:
-    from spadework.policies.options import LocalOptions
-    from spadework.policies.trainer import LocalTrainer
+def spadework(loaded: Any, rows: list[TrainingRow]) -> Callable[[], Any]:
+    from spadework.policies.local.options import LocalOptions
+    from spadework.policies.local.trainer import LocalTrainer
 
     silent: Any = None  # the sampler, which an update does not touch
     trainer = LocalTrainer(loaded.model, silent, LocalOptions(micro_batch_tokens=MICRO_BATCH), lambda: loaded)
     return lambda: trainer.update(True, rows, HP)
 
 
-def trl(loaded: Any, rows: list[Sequence]) -> Callable[[], Any]:
+def trl(loaded: Any, rows: list[TrainingRow]) -> Callable[[], Any]:
     import torch
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
-    from spadework.policies.models import resolve_dtype
+    from spadework.policies.local.models import resolve_dtype
 
     tokenizer = loaded.tokenizer
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
@@ -122,7 +122,7 @@ def trl(loaded: Any, rows: list[Sequence]) -> Callable[[], Any]:
     return step
 
 
-def _padded(rows: list[Sequence]) -> dict[str, Any]:
+def _padded(rows: list[TrainingRow]) -> dict[str, Any]:
     """TRL's batch: prompts padded on the left, replies on the right."""
     import torch
 
@@ -140,11 +140,11 @@ def _padded(rows: list[Sequence]) -> dict[str, Any]:
     }
 
 
-def plain(loaded: Any, rows: list[Sequence]) -> Callable[[], Any]:
+def plain(loaded: Any, rows: list[TrainingRow]) -> Callable[[], Any]:
     import torch
 
-    from spadework.policies.losses import surrogate_loss
-    from spadework.policies.models import resolve_dtype
+    from spadework.policies.local.losses import surrogate_loss
+    from spadework.policies.local.models import resolve_dtype
 
     net, ordered = loaded.model, sorted(rows, key=lambda row: len(row.tokens))
     low = resolve_dtype("auto") == torch.bfloat16
@@ -180,8 +180,8 @@ def side(pipe: Any, name: str, case: Case) -> None:
     import transformers.models.llama.modeling_llama
     import transformers.models.qwen3.modeling_qwen3  # noqa: F401
 
-    import spadework.policies.trainer  # noqa: F401
-    from spadework.policies.models import load_model
+    import spadework.policies.local.trainer  # noqa: F401
+    from spadework.policies.local.models import load_model
 
     if name == "trl":
         import trl.trainer.grpo_trainer  # noqa: F401
@@ -215,7 +215,7 @@ def matmul_peak(threads: int) -> float:
     """Multiplications and additions a second of a large matrix product in the type of training."""
     import torch
 
-    from spadework.policies.models import resolve_dtype
+    from spadework.policies.local.models import resolve_dtype
 
     torch.set_num_threads(threads)
     matrix, best = torch.randn(1536, 1536).to(resolve_dtype("auto")), float("inf")
@@ -230,7 +230,7 @@ def step_operations(case: Case) -> float:
     """Of the matrix products of one update with nothing shared: 6 a weight and token, in the head a trained token."""
     from torch import nn
 
-    from spadework.policies.models import load_model
+    from spadework.policies.local.models import load_model
 
     model: Any = load_model(case.model, seed=1).model
     head = model.get_output_embeddings()
@@ -241,7 +241,7 @@ def step_operations(case: Case) -> float:
 
 
 def has_smollm2() -> bool:
-    from spadework.policies.models import smollm2_folder
+    from spadework.policies.local.models import smollm2_folder
 
     try:
         smollm2_folder()

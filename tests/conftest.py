@@ -11,7 +11,7 @@ import pytest_asyncio
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from spadework.envs.process_sandbox import ProcessSandbox
+from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.resources import shipped
 
 GAMES = shipped("examples") / "environments" / "games"

@@ -9,20 +9,20 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spadework.analysis.diversity import text_diversity
 from spadework.config import EndpointSection, RunConfig
-from spadework.envs.forkserver.client import ForkServer, PoolLimits
-from spadework.envs.packaged.sandbox import PackagedSandbox
-from spadework.envs.players import Play, oracle
-from spadework.envs.process_sandbox import ProcessSandbox
-from spadework.envs.runtime_check import RuntimeChecks
-from spadework.envs.sandbox import Limits, Sandbox
+from spadework.corpus.documents import Corpus
+from spadework.envs.check.players import Play, oracle
+from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
+from spadework.envs.sandbox.packaged.sandbox import PackagedSandbox
+from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.errors import ConfigError, SandboxError
 from spadework.evals.benchmark import Benchmark
-from spadework.evals.during import RunEvaluator
 from spadework.evals.heldout import HeldOut, Rules, by_skill
+from spadework.evals.in_training import RunEvaluator
 from spadework.evals.registry import SuiteOptions, open_suite
 from spadework.evals.runner import Choice
 from spadework.policies.base import Policy, SamplingParams, Trainer
@@ -32,31 +32,27 @@ from spadework.rollout import PlaySettings
 from spadework.runs.files import locked
 from spadework.runs.metrics import JsonlSink, Sink
 from spadework.runs.trackers import open_trackers
-from spadework.selfplay.climbing import Climber
-from spadework.selfplay.collapse import CollapseAlarm
-from spadework.selfplay.corpus import Corpus
-from spadework.selfplay.designer import Designer, DesignTools
-from spadework.selfplay.difficulty import Controller
-from spadework.selfplay.examples import ExampleEnvironment, load_examples
-from spadework.selfplay.fixed_pool import FixedPool
-from spadework.selfplay.hints import HintWriter
-from spadework.selfplay.ledger import Ledger
-from spadework.selfplay.levelled_pool import LevelledPool
+from spadework.selfplay.design.collapse import CollapseAlarm
+from spadework.selfplay.design.designer import Designer, DesignTools
+from spadework.selfplay.design.examples import ExampleEnvironment, load_examples
+from spadework.selfplay.design.hints import HintWriter
+from spadework.selfplay.design.memory import Memory
+from spadework.selfplay.design.model_check import ModelCheck
+from spadework.selfplay.design.novelty import Neighbours, SeenPrograms
+from spadework.selfplay.design.prompts import agent_opening
+from spadework.selfplay.design.validation import Validator
+from spadework.selfplay.design.warmup import warm_up, warmup_hash, warmup_rows
 from spadework.selfplay.loop import Evaluator, Stages
-from spadework.selfplay.memory import Memory
-from spadework.selfplay.model_check import ModelCheck
-from spadework.selfplay.novelty import Neighbours, SeenPrograms
-from spadework.selfplay.pool import Pool
-from spadework.selfplay.pool_files import load_pool
-from spadework.selfplay.prompts import agent_opening
+from spadework.selfplay.pool.climber import Climber
+from spadework.selfplay.pool.controller import Controller
+from spadework.selfplay.pool.files import load_pool
+from spadework.selfplay.pool.fixed import FixedPool
+from spadework.selfplay.pool.levelled import LevelledPool
+from spadework.selfplay.pool.pool import Pool
 from spadework.selfplay.records import Example
-from spadework.selfplay.rewards import SkillAverages
-from spadework.selfplay.validation import Validator
-from spadework.selfplay.warmup import warm_up, warmup_hash, warmup_rows
+from spadework.selfplay.score.ledger import Ledger
+from spadework.selfplay.score.rewards import SkillAverages
 from spadework.types import Domain, Environment
-
-if TYPE_CHECKING:
-    from spadework.viewer.trials import Tools
 
 Note = Callable[[str], None]
 
@@ -81,7 +77,7 @@ def build_sandbox(config: RunConfig) -> Sandbox:
         return PackagedSandbox(ProcessSandbox(unsafe=settings.unsafe))
     pool = PoolLimits(instances=settings.max_instances, memory_mb=settings.max_memory_mb)
     if settings.type == "ray":
-        from spadework.envs.ray_sandbox import RaySandbox
+        from spadework.envs.sandbox.ray import RaySandbox
 
         return PackagedSandbox(
             RaySandbox(settings.ray_address, pool=pool, require=settings.require, unsafe=settings.unsafe)
@@ -116,8 +112,8 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     """Policy and trainer of ``model.name`` or of the folder ``model``. Raises ``ConfigError``, for endpoints too."""
     check_trains(config)
     if config.model.name == "scripted":
-        from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
-        from spadework.policies.tool_script import tool_script
+        from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
+        from spadework.testing.tool_script import tool_script
 
         script = demo_script if config.domain == "games" else tool_script
         scripted = ScriptedPolicy(script, config.run.seed)
@@ -125,10 +121,10 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     if config.model.name.startswith(TINKER):
         return _tinker_engine(config)
     try:
-        from spadework.policies.local import load_local
-        from spadework.policies.models import resolve_device
-        from spadework.policies.options import LocalOptions
-        from spadework.policies.served import load_served
+        from spadework.policies.local.models import resolve_device
+        from spadework.policies.local.options import LocalOptions
+        from spadework.policies.local.policy import load_local
+        from spadework.policies.server.served import load_served
     except ImportError as error:
         raise _needs_local(str(error.name)) from None
     options = LocalOptions(
@@ -169,8 +165,8 @@ def _check_tinker(config: RunConfig) -> None:
 
 
 def _tinker_engine(config: RunConfig) -> Engine:
-    from spadework.policies.tinker import TinkerOptions
-    from spadework.policies.tinker_trainer import load_tinker
+    from spadework.policies.tinker.policy import TinkerOptions
+    from spadework.policies.tinker.trainer import load_tinker
 
     options = TinkerOptions(
         base_url=config.tinker.base_url,
@@ -186,7 +182,7 @@ def _tinker_engine(config: RunConfig) -> Engine:
 
 def build_endpoint(settings: EndpointSection, model: str, run_seed: int) -> Policy:
     """The model ``openai:NAME`` behind an endpoint. Raises ``ConfigError``."""
-    from spadework.policies.openai_compat import OpenAICompatPolicy
+    from spadework.policies.server.openai import OpenAICompatPolicy
 
     return OpenAICompatPolicy(settings, model.removeprefix(ENDPOINT), run_seed)
 
@@ -217,22 +213,6 @@ def build_human(ask: Callable[[str], str]) -> Policy:
     from spadework.policies.human import HumanPolicy
 
     return HumanPolicy(ask)
-
-
-def build_viewer_tools(config: RunConfig) -> Tools:
-    """What the viewer runs programs and reads tokens with; the sandbox starts when it is first used."""
-    from spadework.policies.token_text import TokenTexts, token_texts
-    from spadework.viewer.trials import Tools
-
-    known: dict[str, TokenTexts | None] = {}
-
-    def texts_of(config: RunConfig) -> TokenTexts | None:
-        name = config.model.name
-        if name not in known:
-            known[name] = token_texts(name)
-        return known[name]
-
-    return Tools(build_sandbox(config), build_limits, texts_of)
 
 
 def bundled_examples(config: RunConfig) -> tuple[ExampleEnvironment, ...]:

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spadework.envs.players import Play, recite
-from spadework.envs.sandbox import Limits, Sandbox
+from spadework.envs.check.players import Play, recite
+from spadework.envs.sandbox.base import Limits, Sandbox
 from spadework.errors import ProgramError
 from spadework.rollout import ReturnType, episode_return, first_observation
 from spadework.types import CONTROL_ARMS, Ending, Environment, Episode, Turn

@@ -19,3 +19,8 @@ def cache_dir() -> Path:
     path = Path(base) / "spadework"
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def scale_weights() -> Path:
+    """The folder of the scale model's weights, in Hugging Face's layout."""
+    return Path(__file__).parent / "scale_model" / "weights"

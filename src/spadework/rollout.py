@@ -12,7 +12,7 @@ from typing import Literal
 
 from spadework.envs.actions import last_box
 from spadework.envs.contract import box
-from spadework.envs.sandbox import Limits, Sandbox, Session, Step
+from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
 from spadework.envs.tool_calls import parse_reply, played_text
 from spadework.errors import FaultError
 from spadework.policies.base import Chat, Completion, Message, Policy, SamplingParams

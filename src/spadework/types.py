@@ -1,6 +1,6 @@
 """The records that flow through the house, in the order in which they flow.
 
-    corpus -> Document -> designer -> Design -> validation -> Environment -> play -> Episode -> batch -> Sequence
+    corpus -> Document -> designer -> Design -> validation -> Environment -> play -> Episode -> rows -> TrainingRow
 
 All are frozen. *Return* is what an environment paid an episode, *reward* what a role is paid, *advantage* what a token
 is trained with: three words, three fields, each written once.
@@ -228,7 +228,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class TrainingRow:
     """One training row. All a trainer sees: it is blind to roles, rewards and groups.
 
     Every normalisation is folded into ``advantages`` (one a token, 0 where ``loss_mask`` is false): the trainer takes
@@ -250,7 +250,9 @@ class Sequence:
     def __post_init__(self) -> None:
         lengths = {len(self.tokens), len(self.loss_mask), len(self.logprobs), len(self.advantages)}
         if len(lengths) != 1:
-            raise ValueError(f"sequence of {self.source_id}: its rows have {sorted(lengths)} entries, not one length")
+            raise ValueError(
+                f"training row of {self.source_id}: its columns have {sorted(lengths)} entries, not one length"
+            )
 
 
 def plain(record: Any) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 from safetensors.torch import save_file
 
 from spadework.policies.base import Hyperparameters
-from spadework.policies.follow import follow
-from spadework.policies.local import load_local
-from spadework.policies.options import LocalOptions
-from spadework.policies.ranks import joined_ranks
-from spadework.policies.trainer import LocalTrainer
-from spadework.types import Sequence
+from spadework.policies.local.distributed import joined_ranks
+from spadework.policies.local.options import LocalOptions
+from spadework.policies.local.policy import load_local
+from spadework.policies.local.trainer import LocalTrainer
+from spadework.policies.local.worker import follow
+from spadework.types import TrainingRow
 
 OPTIONS = LocalOptions(slots=2, parked=0, threads=1, dtype="float32", max_length=128, micro_batch_tokens=64)
 MODES = {
@@ -31,7 +31,7 @@ STILL = Hyperparameters(lr=0.0, grad_clip=1e9, weight_decay=0.0)
 MOVING = dataclasses.replace(STILL, lr=1e-3, epochs=2, minibatches=2, kl_coef=0.5)
 
 
-def rows() -> list[Sequence]:
+def rows() -> list[TrainingRow]:
     """Nine rows of unequal length, two groups that share their prompts and one row alone."""
     rng = random.Random(5)
     prompts = [[rng.randrange(3, 250) for _ in range(length)] for length in (12, 40, 5)]
@@ -41,7 +41,7 @@ def rows() -> list[Sequence]:
         reply = [rng.randrange(3, 250) for _ in range(3 + 4 * index)]
         mask = (False,) * len(prompt) + (True,) * len(reply)
         made.append(
-            Sequence(
+            TrainingRow(
                 tokens=(*prompt, *reply),
                 loss_mask=mask,
                 logprobs=tuple(-5.5 * m for m in mask),

@@ -19,7 +19,7 @@ def logprobs_of(model: Any, tokens: Sequence[int], temperature: float = 1.0) -> 
     return torch.log_softmax(logits, dim=-1).gather(1, ids[0, 1:, None])[:, 0]
 
 
-def gradient_norm(model: Any, rows: Sequence[types.Sequence], hp: Hyperparameters, start: Any = None) -> float:
+def gradient_norm(model: Any, rows: Sequence[types.TrainingRow], hp: Hyperparameters, start: Any = None) -> float:
     """Norm of the gradient of the objective of method section 8 by what trains in ``model``, at its present weights."""
     model.zero_grad()
     trained = sum(sum(row.loss_mask[1:]) for row in rows)

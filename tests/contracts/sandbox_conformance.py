@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from spadework.envs.contract import ALLOWED_IMPORTS
-from spadework.envs.sandbox import Limits, Sandbox, Step
+from spadework.envs.sandbox.base import Limits, Sandbox, Step
 from spadework.errors import FaultError, ProgramError, SandboxError
 
 GAME = """

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spadework.policies.base import SamplingParams
-from spadework.policies.scripted import ScriptedPolicy, demo_script
-from spadework.policies.stand_in import StandIn
+from spadework.testing.scripted import ScriptedPolicy, demo_script
+from spadework.testing.stand_in import StandIn
 
 
 class TokenServer(StandIn):
@@ -81,9 +81,9 @@ class TokenServer(StandIn):
 
     def _loaded(self) -> Any:
         if self._model is None:
-            from spadework.policies.local import load_local
-            from spadework.policies.models import load_model
-            from spadework.policies.options import LocalOptions
+            from spadework.policies.local.models import load_model
+            from spadework.policies.local.options import LocalOptions
+            from spadework.policies.local.policy import load_local
 
             options = LocalOptions(slots=8, dtype="float32", max_length=1024, threads=1)
             self._model, _ = load_local(str(self.folder), run_seed=0, options=options)

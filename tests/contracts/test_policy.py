@@ -17,9 +17,9 @@ from spadework.config import EndpointSection
 from spadework.errors import PolicyError
 from spadework.policies.base import Completion, Policy, SamplingParams
 from spadework.policies.chat import TokenChat
-from spadework.policies.openai_compat import OpenAICompatPolicy
-from spadework.policies.scripted import ScriptedPolicy
-from spadework.policies.stand_in import Manners, StandIn
+from spadework.policies.server.openai import OpenAICompatPolicy
+from spadework.testing.scripted import ScriptedPolicy
+from spadework.testing.stand_in import Manners, StandIn
 
 Factory = Callable[[], Any]
 
@@ -32,7 +32,7 @@ def scripted() -> Policy:
 
 def local() -> Policy:
     pytest.importorskip("torch")
-    from spadework.policies.local import LocalOptions, load_local
+    from spadework.policies.local.policy import LocalOptions, load_local
 
     options = LocalOptions(slots=4, parked=4, threads=1, dtype="float32", deterministic=True, max_length=256)
     return load_local("tiny-random", run_seed=3, options=options)[0]
@@ -48,8 +48,8 @@ async def endpoint(ids: bool) -> AsyncIterator[Policy]:
 
 def tinker() -> Policy:
     url, model = served()
-    from spadework.policies.tinker import TinkerOptions
-    from spadework.policies.tinker_trainer import load_tinker
+    from spadework.policies.tinker.policy import TinkerOptions
+    from spadework.policies.tinker.trainer import load_tinker
 
     options = TinkerOptions(url, lora_rank=4, deadline_seconds=1_800, max_length=256)
     return load_tinker(model, run_seed=3, options=options)[0]
@@ -59,8 +59,8 @@ def served_by(kind: Literal["vllm", "sglang"]) -> Policy:
     pytest.importorskip("torch")
     from serving import serve
 
-    from spadework.policies.options import LocalOptions
-    from spadework.policies.served import load_served
+    from spadework.policies.local.options import LocalOptions
+    from spadework.policies.server.served import load_served
 
     server, settings = serve(kind)
     options = LocalOptions(dtype="float32", threads=1, max_length=256)
@@ -187,7 +187,7 @@ async def test_logprobs_are_those_of_a_plain_forward_pass(name: str) -> None:
     policy = ENGINES[name]()
     from reference import logprobs_of
 
-    from spadework.policies.models import load_model
+    from spadework.policies.local.models import load_model
 
     model = load_model("tiny-random", seed=3).model
     chat = policy.chat(USER)

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 from sandbox_conformance import LIMITS, SandboxConformance, outcome, step_of
 
-from spadework.envs.forkserver.client import ForkServer, PoolLimits
-from spadework.envs.process_sandbox import ProcessSandbox
-from spadework.envs.sandbox import Sandbox
+from spadework.envs.sandbox.base import Sandbox
+from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
+from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.errors import ProgramError
 
 

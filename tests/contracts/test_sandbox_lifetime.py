@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from sandbox_conformance import GAME, LIMITS, step_of
 
-from spadework.envs.forkserver import audit, support
-from spadework.envs.forkserver.client import ForkServer, PoolLimits
-from spadework.envs.forkserver.kernel_facts import BROKEN, LOST, POOL_MEMORY
-from spadework.envs.process_sandbox import ProcessSandbox
-from spadework.envs.sandbox import Limits, Sandbox
+from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.envs.sandbox.forkserver import audit, support
+from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
+from spadework.envs.sandbox.forkserver.kernel_facts import BROKEN, LOST, POOL_MEMORY
+from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.errors import FaultError, ProgramError, SandboxError
 
 BAD = "class BadEnv:\n    def __init__(self):\n        1 / 0\n"
@@ -133,9 +133,9 @@ async def test_children_killed_from_outside_are_lost_and_the_others_play_on() ->
 
 HOST = """
 import asyncio, sys
-from spadework.envs.forkserver.client import ForkServer, PoolLimits
-from spadework.envs.process_sandbox import ProcessSandbox
-from spadework.envs.sandbox import Limits
+from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
+from spadework.envs.sandbox.process import ProcessSandbox
+from spadework.envs.sandbox.base import Limits
 source = {source!r}
 async def main():
     sandbox = {sandbox}

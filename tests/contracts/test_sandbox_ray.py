@@ -11,9 +11,9 @@ import pytest_asyncio
 from sandbox_conformance import GAME, LIMITS, SandboxConformance
 from tests.runs import cli, story
 
-from spadework.envs.forkserver.client import PoolLimits
-from spadework.envs.ray_sandbox import NodeServer, Order, RaySandbox
-from spadework.envs.sandbox import Sandbox, Step
+from spadework.envs.sandbox.base import Sandbox, Step
+from spadework.envs.sandbox.forkserver.client import PoolLimits
+from spadework.envs.sandbox.ray import NodeServer, Order, RaySandbox
 from spadework.errors import FaultError, SandboxError
 from spadework.types import Fault
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from serving import serve
 
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError, RunError
 from spadework.integrations.slime import (
     SpadeworkSource,
@@ -30,7 +30,7 @@ from spadework.integrations.slime import (
     samples_of,
 )
 from spadework.runs.store import RunStore
-from spadework.types import Sequence
+from spadework.types import TrainingRow
 
 
 @dataclass
@@ -71,9 +71,9 @@ def slime(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, module)
 
 
-def row(tokens: int, first: int, advantage: float, group: str = "a") -> Sequence:
+def row(tokens: int, first: int, advantage: float, group: str = "a") -> TrainingRow:
     mask = tuple(i >= first and i % 5 != 0 for i in range(tokens))
-    return Sequence(
+    return TrainingRow(
         tokens=tuple((7 * i + tokens) % 250 for i in range(tokens)),
         loss_mask=mask,
         logprobs=tuple(-4.0 - 0.1 * (i % 3) if m else 0.0 for i, m in enumerate(mask)),
@@ -114,7 +114,7 @@ def test_what_slime_makes_of_them_is_our_gradient() -> None:
     from reference import gradient_norm, logprobs_of
 
     from spadework.policies.base import Hyperparameters
-    from spadework.policies.models import load_model
+    from spadework.policies.local.models import load_model
 
     hp = Hyperparameters()
     model = load_model("tiny-random", seed=3).model.train(False)
@@ -165,7 +165,7 @@ temperature = 1.0
 @pytest.mark.usefixtures("slime")
 def test_slime_runs_cycles_and_goes_on_where_it_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from spadework.policies.models import load_model
+    from spadework.policies.local.models import load_model
     from spadework.resources import shipped
 
     server, settings = serve("sglang")

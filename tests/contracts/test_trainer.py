@@ -14,13 +14,13 @@ import pytest
 from tinker_server import served
 
 from spadework.policies.base import Hyperparameters, Policy, SamplingParams, Trainer
-from spadework.types import Sequence
+from spadework.types import TrainingRow
 
 HP = Hyperparameters(lr=3e-3, grad_clip=1e9, weight_decay=0.0)
 
 
 def scripted() -> tuple[Policy, Trainer]:
-    from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
+    from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer
 
     policy = ScriptedPolicy(lambda messages, rng, version: f"{rng.random()}", run_seed=3)
     return policy, ScriptedTrainer(policy)
@@ -28,7 +28,7 @@ def scripted() -> tuple[Policy, Trainer]:
 
 def _local(lora_rank: int) -> tuple[Policy, Trainer]:
     pytest.importorskip("torch")
-    from spadework.policies.local import LocalOptions, load_local
+    from spadework.policies.local.policy import LocalOptions, load_local
 
     options = LocalOptions(slots=8, threads=1, dtype="float32", max_length=512, lora_rank=lora_rank)
     return load_local("tiny-random", run_seed=3, options=options)
@@ -36,8 +36,8 @@ def _local(lora_rank: int) -> tuple[Policy, Trainer]:
 
 def tinker() -> tuple[Policy, Trainer]:
     url, model = served()
-    from spadework.policies.tinker import TinkerOptions
-    from spadework.policies.tinker_trainer import load_tinker
+    from spadework.policies.tinker.policy import TinkerOptions
+    from spadework.policies.tinker.trainer import load_tinker
 
     return load_tinker(
         model, run_seed=3, options=TinkerOptions(url, lora_rank=4, deadline_seconds=1_800, max_length=512)
@@ -48,8 +48,8 @@ def served_by_vllm() -> tuple[Policy, Trainer]:
     pytest.importorskip("torch")
     from serving import serve
 
-    from spadework.policies.options import LocalOptions
-    from spadework.policies.served import load_served
+    from spadework.policies.local.options import LocalOptions
+    from spadework.policies.server.served import load_served
 
     server, settings = serve("vllm")
     options = LocalOptions(threads=1, dtype="float32", max_length=512)
@@ -67,7 +67,7 @@ TINKER = pytest.param("tinker", marks=pytest.mark.slow)
 LEARNING = ["local", "local-lora", "local-served", TINKER]
 
 
-async def batch_of(policy: Policy, rows: int = 4) -> list[Sequence]:
+async def batch_of(policy: Policy, rows: int = 4) -> list[TrainingRow]:
     """Replies to two prompts, good and bad in turn."""
     batch = []
     for index in range(rows):
@@ -77,7 +77,7 @@ async def batch_of(policy: Policy, rows: int = 4) -> list[Sequence]:
         advantage = 0.1 if index % 2 else -0.1
         advantages = tuple(advantage if sampled else 0.0 for sampled in segment.loss_mask)
         batch.append(
-            Sequence(
+            TrainingRow(
                 tokens=segment.tokens,
                 loss_mask=segment.loss_mask,
                 logprobs=segment.logprobs,
@@ -100,7 +100,7 @@ async def greedy(policy: Policy) -> tuple[tuple[int, ...], tuple[float, ...]]:
 
 def plain_model(name: str, trainer: Any, folder: Path) -> Any:
     """The trainer's model with its adapter as plain modules, which it started from or stands at."""
-    from spadework.policies.models import load_model, with_adapter
+    from spadework.policies.local.models import load_model, with_adapter
 
     model = load_model("tiny-random", seed=3).model
     if name == "local-lora":

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from serving import serve
 
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.integrations.trl import RolloutWorker, samples_of
 from spadework.runs.store import RunStore
-from spadework.types import Sequence
+from spadework.types import TrainingRow
 
 MODULE = "trl.experimental.async_grpo.async_rollout_worker"
 
@@ -50,9 +50,9 @@ def test_the_fields_are_those_of_trl() -> None:
         assert hasattr(protocol, name) and hasattr(RolloutWorker, name)
 
 
-def rows() -> list[Sequence]:
+def rows() -> list[TrainingRow]:
     return [
-        Sequence(
+        TrainingRow(
             tokens=tuple(range(10 + k)),
             loss_mask=tuple(i > 4 for i in range(10 + k)),
             logprobs=tuple(-0.5 if i > 4 else 0.0 for i in range(10 + k)),
@@ -90,7 +90,7 @@ def take(worker: RolloutWorker) -> dict[str, float]:
 
 def test_a_worker_plays_on_when_its_samples_are_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from spadework.policies.models import load_model
+    from spadework.policies.local.models import load_model
     from spadework.policies.template import HFTemplate
 
     module = ModuleType(MODULE)

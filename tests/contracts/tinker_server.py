@@ -56,7 +56,7 @@ def served(model: Path | None = None) -> tuple[str, str]:
 
 
 def _tiny(folder: Path) -> Path:
-    from spadework.policies.models import load_model
+    from spadework.policies.local.models import load_model
 
     loaded = load_model("tiny-random", seed=SEED)
     loaded.model.save_pretrained(folder)

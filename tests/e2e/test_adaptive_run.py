@@ -9,9 +9,9 @@ import pytest
 from tests.runs import cli, start_cli, story
 
 from spadework.cli import main
-from spadework.config_files import override_config
+from spadework.config.files import override_config
 from spadework.runs.store import RunStore
-from spadework.selfplay.rescore import moved, rescore
+from spadework.selfplay.score.rescore import moved, rescore
 
 SETTINGS = {
     "run.cycles": 2,

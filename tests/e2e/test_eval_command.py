@@ -17,10 +17,10 @@ from spadework.cli import main
 from spadework.evals.records import read_result
 from spadework.evals.selection import read_curve
 from spadework.policies.base import Message
-from spadework.policies.scripted import ScriptedPolicy
-from spadework.policies.stand_in import Manners, StandIn
 from spadework.runs.store import RunStore
-from spadework.selfplay.pool_files import load_pool
+from spadework.selfplay.pool.files import load_pool
+from spadework.testing.scripted import ScriptedPolicy
+from spadework.testing.stand_in import Manners, StandIn
 
 QUICK = [
     *("--set", "run.deterministic=true", "--set", "validation.panel=false", "--set", "validation.seeds=2"),

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from spadework.build import build_engine, build_sandbox, build_stages
-from spadework.config_files import load_config
-from spadework.envs.static_check import check_source
+from spadework.config.files import load_config
+from spadework.corpus.documents import Corpus
+from spadework.envs.check.static import check_source
 from spadework.resources import shipped
-from spadework.selfplay.corpus import Corpus
 
 pytest.importorskip("llguidance")
 

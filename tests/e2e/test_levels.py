@@ -11,12 +11,12 @@ from tests.runs import Silent, story
 from spadework.build import build_sandbox, build_stages
 from spadework.cli import main
 from spadework.config import RunConfig
-from spadework.config_files import load_config
-from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
+from spadework.config.files import load_config
 from spadework.resources import shipped
 from spadework.runs.records import read_designs, read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
+from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer
 
 PROGRAM = (shipped("examples") / "environments" / "broken" / "ENV702_nobody_reads_the_level.fixed.py").read_text()
 SETTINGS = [

@@ -12,7 +12,7 @@ from tests.viewers import train
 
 from spadework.analysis.tables import measures, read_run
 from spadework.cli import main
-from spadework.cli.plot import FIGURES, OTHERS
+from spadework.cli.runs.plot import FIGURES, OTHERS
 from spadework.runs.store import RunStore
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'spadework[local]'")

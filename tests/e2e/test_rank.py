@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spadework.cli import main
-from spadework.policies.scripted import PROGRAM
-from spadework.selfplay.ranking import Ranked, by_regret
+from spadework.ranking.rank import Ranked, by_regret
+from spadework.testing.scripted import PROGRAM
 
 NAN = float("nan")
 

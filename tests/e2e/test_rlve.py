@@ -13,15 +13,15 @@ from tests.runs import Silent, story
 
 from spadework.build import build_stages
 from spadework.config import RunConfig
-from spadework.config_files import load_config
-from spadework.envs.packaged.names import parse_named
-from spadework.envs.packaged.sandbox import PackagedSandbox
-from spadework.envs.process_sandbox import ProcessSandbox
-from spadework.envs.sandbox import Sandbox
-from spadework.policies.scripted import ScriptedPolicy, ScriptedTrainer
+from spadework.config.files import load_config
+from spadework.envs.sandbox.base import Sandbox
+from spadework.envs.sandbox.packaged.names import parse_named
+from spadework.envs.sandbox.packaged.sandbox import PackagedSandbox
+from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
+from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer
 
 pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("Gym") is None, reason="needs rlve-gym, of the extra baselines"),

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 from tests.runs import cli, story
 
-from spadework.config_files import load_config
-from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.sandbox import Limits
+from spadework.config.files import load_config
+from spadework.envs.sandbox.base import Limits
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.policies.base import SamplingParams
-from spadework.policies.scripted import ScriptedPolicy
 from spadework.resources import shipped
 from spadework.rollout import PlaySettings
-from spadework.selfplay.examples import load_examples
-from spadework.selfplay.play import plan_plays, play_all
-from spadework.selfplay.prompts import agent_opening
+from spadework.selfplay.design.examples import load_examples
+from spadework.selfplay.design.prompts import agent_opening
+from spadework.selfplay.play.plan import plan_plays, play_all
+from spadework.testing.scripted import ScriptedPolicy
 
 
 def test_both_sandboxes_tell_the_same_story(tmp_path: Path) -> None:

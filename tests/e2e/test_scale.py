@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.runs import cli
 
-from spadework.policies.models import load_model
+from spadework.policies.local.models import load_model
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
 

@@ -10,7 +10,7 @@ from serving import serve
 from tests.runs import cli
 
 from spadework import build
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
 

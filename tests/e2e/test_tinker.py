@@ -8,7 +8,7 @@ import pytest
 from tests.runs import cli
 from tinker_server import served
 
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
 
@@ -25,7 +25,7 @@ SETTINGS = (
 @pytest.mark.slow
 def test_a_run_trains_and_goes_on(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from spadework.policies.scale.architecture import WEIGHTS
+    from spadework.scale_model.architecture import WEIGHTS
 
     url, model = served(WEIGHTS)
     changes = [*SETTINGS, f"model.name=tinker:{model}", f"tinker.base_url={url}"]
@@ -60,7 +60,7 @@ def test_what_a_server_cannot_do_is_refused_before_anything_starts(change: str, 
 
 def test_no_server_is_a_sentence() -> None:
     pytest.importorskip("tinker", reason="the extra `tinker` is not installed")
-    from spadework.policies.tinker import TinkerOptions, connect
+    from spadework.policies.tinker.policy import TinkerOptions, connect
 
     with pytest.raises(ConfigError, match="no server answers at"):
         connect("some/model", TinkerOptions("http://127.0.0.1:9"))

@@ -10,18 +10,18 @@ import pytest
 from tests.runs import cli
 
 from spadework.cli import main
-from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.players import oracle
-from spadework.envs.sandbox import Limits, Sandbox
+from spadework.envs.check.players import oracle
+from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.policies.base import Message, SamplingParams
-from spadework.policies.scripted import ScriptedPolicy
 from spadework.resources import shipped
 from spadework.rollout import Play, PlaySettings, play_episode
 from spadework.runs.records import read_designs
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
-from spadework.selfplay.examples import load_examples
-from spadework.selfplay.tasks import VARIANTS
+from spadework.selfplay.design.examples import load_examples
+from spadework.selfplay.design.variants import VARIANTS
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment, Episode
 
 EXAMPLES = load_examples(shipped("examples") / "environments" / "tool_use", "tool_use")

@@ -12,11 +12,11 @@ import pytest
 from tests.runs import story
 
 from spadework.cli import main
-from spadework.config_files import override_config
+from spadework.config.files import override_config
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
-from spadework.selfplay.pool_files import load_pool
-from spadework.selfplay.rescore import moved, rescore, stored_scores
+from spadework.selfplay.pool.files import load_pool
+from spadework.selfplay.score.rescore import moved, rescore, stored_scores
 
 QUICK = [
     *("--set", "run.deterministic=true", "--set", "validation.panel=false", "--set", "validation.seeds=2"),

@@ -18,8 +18,8 @@ from typing import Any
 
 from programs import ALL, Hostile
 
-from spadework.envs.forkserver.client import ForkServer, PoolLimits
-from spadework.envs.sandbox import Limits, Sandbox
+from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
 from spadework.errors import FaultError
 
 LIMITS = Limits(cpu_seconds=0.1, load_seconds=0.25, wall_seconds=2.0)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from spadework.config import PlaySection, RewardSection
 from spadework.intervals import Interval
-from spadework.selfplay.advantages import group_advantages
-from spadework.selfplay.batch import Scored, build_batch
-from spadework.selfplay.memory import Memory, Remembered
-from spadework.selfplay.play import plan_plays
+from spadework.selfplay.design.memory import Memory, Remembered
+from spadework.selfplay.play.plan import plan_plays
 from spadework.selfplay.records import Evidence
-from spadework.selfplay.rewards import SkillAverages, centre, plateau, raw_reward
+from spadework.selfplay.score.advantages import group_advantages
+from spadework.selfplay.score.rewards import SkillAverages, centre, plateau, raw_reward
+from spadework.selfplay.score.rows import Scored, build_batch
 from spadework.types import Environment, Segment
 
 returns = st.floats(-1, 1, allow_nan=False)

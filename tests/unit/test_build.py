@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spadework.build import build_play
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 
 
 def test_a_prompt_of_the_configs_own_is_not_for_another_domain() -> None:

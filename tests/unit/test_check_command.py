@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spadework.cli import main
-from spadework.envs.findings import CODES
+from spadework.envs.check.findings import CODES
 from spadework.resources import shipped
 
 BROKEN = shipped("examples") / "environments" / "broken"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spadework.config import RunConfig
-from spadework.config_files import dump_config, load_config, parse_config
+from spadework.config.files import dump_config, load_config, parse_config
 from spadework.errors import ConfigError
 from spadework.resources import shipped
 

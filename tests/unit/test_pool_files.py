@@ -12,13 +12,13 @@ import pytest
 
 from spadework.cli import main
 from spadework.config import RunConfig
-from spadework.envs.checking import domain_of
-from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.players import Play, oracle
-from spadework.envs.sandbox import Limits
+from spadework.envs.check.players import Play, oracle
+from spadework.envs.check.program import domain_of
+from spadework.envs.sandbox.base import Limits
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
-from spadework.selfplay.pool_files import import_pool, load_pool, read_pool, without_fences, write_pool
+from spadework.selfplay.pool.files import import_pool, load_pool, read_pool, without_fences, write_pool
 
 _TEXT = Path(__file__).with_name("released_programs.txt").read_text()
 RELEASED = dict(zip(*[iter(re.split(r"^=== (\w+)\n", _TEXT, flags=re.MULTILINE)[1:])] * 2, strict=True))

@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from spadework.envs.sandbox import Limits
+from spadework.envs.sandbox.base import Limits
 from spadework.policies.base import SamplingParams
-from spadework.policies.scripted import ScriptedPolicy
 from spadework.replay import Difference, replay_episode
 from spadework.rollout import Play, PlaySettings, play_episode
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment, Fault, Turn
 
 PROGRAM = """

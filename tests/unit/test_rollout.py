@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from spadework.envs.sandbox import Limits
+from spadework.envs.sandbox.base import Limits
 from spadework.policies.base import Message, SamplingParams
-from spadework.policies.scripted import ScriptedPolicy
 from spadework.rollout import Play, PlaySettings, episode_return, play_episode
-from spadework.selfplay.examples import environment_id
+from spadework.selfplay.design.examples import environment_id
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment
 
 COUNTER = """

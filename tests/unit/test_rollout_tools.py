@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from spadework.envs.sandbox import Limits
+from spadework.envs.sandbox.base import Limits
 from spadework.policies.base import Message, SamplingParams
-from spadework.policies.scripted import ScriptedPolicy
 from spadework.resources import shipped
 from spadework.rollout import Play, PlaySettings, play_episode, to_action, told
-from spadework.selfplay.examples import environment_id
+from spadework.selfplay.design.examples import environment_id
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment
 
 SOURCE = (shipped("examples") / "environments" / "tool_use" / "top_up_a_shelf.py").read_text()

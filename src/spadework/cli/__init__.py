@@ -12,26 +12,26 @@ from spadework import __version__
 from spadework.errors import SpadeworkError
 
 COMMANDS = {
-    "train": "run self-play training from a config",
-    "corpus": "make grounding documents from what is installed",
-    "check": "find the faults of environment programs",
-    "pool": "import pools of environments and show what they hold",
-    "design": "write a pool of environments offline, with the designer's stage alone",
-    "play": "play environments in both arms, with a model or yourself",
-    "rank": "rank environments or prompts by what a hint adds for a model; trains nothing",
-    "study": "compare arms over seeds on measures chosen beforehand, and report what held",
-    "view": "open a local page over runs, live while they train",
-    "report": "write a run's page into one HTML file",
-    "plot": "draw the paper's figures for runs, as PNG and SVG, and write their numbers as CSV",
-    "eval": "score a checkpoint, a model or an endpoint on benchmark suites and held-out environments",
-    "runs": "list run directories, or show what is in one",
-    "replay": "re-execute episodes of a run and compare them byte for byte",
-    "rescore": "recompute rewards and advantages of a run and show what moved",
-    "export": "write a run's episodes, environments or training rows to a file",
-    "scale-model": "make the weights of the scale model anew, or a hand-set pool of its kind",
-    "doctor": "show which layers of the sandbox hold on this machine",
+    "train": ("train", "run self-play training from a config"),
+    "corpus": ("corpus", "make grounding documents from what is installed"),
+    "check": ("environments.check", "find the faults of environment programs"),
+    "pool": ("environments.pool", "import pools of environments and show what they hold"),
+    "design": ("environments.design", "write a pool of environments offline, with the designer's stage alone"),
+    "play": ("environments.play", "play environments in both arms, with a model or yourself"),
+    "rank": ("environments.rank", "rank environments or prompts by what a hint adds for a model; trains nothing"),
+    "study": ("study", "compare arms over seeds on measures chosen beforehand, and report what held"),
+    "view": ("runs.view", "open a local page over runs, live while they train"),
+    "report": ("runs.report", "write a run's page into one HTML file"),
+    "plot": ("runs.plot", "draw the paper's figures for runs, as PNG and SVG, and write their numbers as CSV"),
+    "eval": ("evals.eval", "score a checkpoint, a model or an endpoint on benchmark suites and held-out environments"),
+    "runs": ("runs.show", "list run directories, or show what is in one"),
+    "replay": ("runs.replay", "re-execute episodes of a run and compare them byte for byte"),
+    "rescore": ("runs.rescore", "recompute rewards and advantages of a run and show what moved"),
+    "export": ("runs.export", "write a run's episodes, environments or training rows to a file"),
+    "scale-model": ("scale_model", "make the weights of the scale model anew, or a hand-set pool of its kind"),
+    "doctor": ("doctor", "show which layers of the sandbox hold on this machine"),
 }
-"""Verb -> help line. The module ``spadework.cli.VERB`` defines ``add_arguments(parser)`` and ``run(args) -> int``."""
+"""Verb -> its module in this package, and its help line. A module has ``add_arguments(parser)`` and ``run(args)``."""
 
 
 def collect_seldom() -> None:
@@ -53,14 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"spadework {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     wanted = next((word for word in argv if not word.startswith("-")), None)
-    for verb, summary in COMMANDS.items():
+    for verb, (module, summary) in COMMANDS.items():
         sub = verbs.add_parser(verb, help=summary, description=summary)
         if verb == wanted:
-            importlib.import_module(f"{__name__}.{verb.replace('-', '_')}").add_arguments(sub)
+            importlib.import_module(f"{__name__}.{module}").add_arguments(sub)
     args = parser.parse_args(argv)
-    module = importlib.import_module(f"{__name__}.{args.verb.replace('-', '_')}")
     try:
-        return int(module.run(args))
+        return int(importlib.import_module(f"{__name__}.{COMMANDS[args.verb][0]}").run(args))
     except SpadeworkError as error:
         print(f"spadework {args.verb}: {error}", file=sys.stderr)
         return 2

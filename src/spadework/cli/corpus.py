@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from spadework.corpus import harvest
+from spadework.corpus.documents import Corpus
 from spadework.errors import ConfigError
 from spadework.resources import cache_dir
 from spadework.runs.files import write_whole
-from spadework.selfplay import harvest
-from spadework.selfplay.corpus import Corpus
 from spadework.types import Document
 
 

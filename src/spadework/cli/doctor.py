@@ -9,8 +9,8 @@ import json
 from rich.console import Console
 from rich.table import Table
 
-from spadework.envs.forkserver.client import probe
-from spadework.envs.forkserver.support import LAYERS, LEAST
+from spadework.envs.sandbox.forkserver.client import probe
+from spadework.envs.sandbox.forkserver.support import LAYERS, LEAST
 from spadework.errors import ConfigError, SandboxError
 
 

@@ -7,11 +7,11 @@ import re
 import time
 from pathlib import Path
 
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError
-from spadework.lessons.build import BuildSettings, build_scale_model
 from spadework.lessons.pools import hand_set_pool
-from spadework.selfplay.pool_files import write_pool
+from spadework.scale_model.build import BuildSettings, build_scale_model
+from spadework.selfplay.pool.files import write_pool
 
 _DEFAULTS = BuildSettings()
 _TOLD_EVERY = 50

@@ -10,15 +10,17 @@ import signal
 import sys
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from spadework.cli.study_job import Place, run_job, stop_with
-from spadework.cli.train import until_stopped
+from spadework.cli.progress import Progress
 from spadework.errors import ConfigError
+from spadework.jobs.study import Place, run_job, stop_with
+from spadework.run import until_stopped
 from spadework.study.archive import write_archive
 from spadework.study.folder import Job, StudyFolder, find_job, plain, pool_jobs, run_jobs
 from spadework.study.frozen import begun, freeze
@@ -67,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.only:
         if args.parent:
             stop_with(args.parent)
-        return run_job(place, find_job(study, args.only))
+        return run_job(place, find_job(study, args.only), partial(Progress, Console(highlight=False)))
     console = Console(stderr=args.json, highlight=False)
     if not args.report_only:
         work = _Work(place, args, console)

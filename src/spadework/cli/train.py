@@ -6,24 +6,19 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import time
-from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from spadework import build
-from spadework.analysis import estimate
 from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
-from spadework.config import RunConfig
-from spadework.config_files import dump_config, load_config
+from spadework.config import RunConfig, estimate
+from spadework.config.files import dump_config, load_config
 from spadework.errors import ConfigError
-from spadework.runs.metrics import Sink
+from spadework.run import train_run, until_stopped
 from spadework.runs.store import RunStore
-from spadework.selfplay.loop import SelfPlay
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +37,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb; under torchrun on rank 0 alone, whom the others follow."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or args.dry_run:
         return _run(args)
-    from spadework.policies.follow import follow
-    from spadework.policies.ranks import joined_ranks
+    from spadework.policies.local.distributed import joined_ranks
+    from spadework.policies.local.worker import follow
 
     with joined_ranks() as ranks:
         if ranks.rank == 0:
@@ -108,50 +103,3 @@ def _train(config: RunConfig, store: RunStore, console: Console) -> int:
     print_summary(store, console)
     console.print(f"run: {store.path}", highlight=False, soft_wrap=True)
     return 0
-
-
-async def train_run(config: RunConfig, store: RunStore, progress: Progress, watchers: Sequence[Sink] = ()) -> None:
-    """Train from the store's last checkpoint to the end; ``watchers`` get each cycle's metrics after its commit."""
-    corpus = build.build_corpus(config)
-    if corpus is not None and corpus.broken:
-        progress.note(f"corpus: {corpus.broken} broken lines of {corpus.path} left out")
-    sandbox = build.build_sandbox(config)
-    try:
-        await build.check_sandbox(sandbox)
-        engine = await build.build_warm_engine(config, sandbox, progress.note)
-        author = await build.build_author(config, sandbox, progress.note)
-        stages = build.build_stages(config, sandbox, corpus, author)
-        stages.evaluate = build.build_evaluator(config, sandbox, store.path)
-        checkpoint = store.last_checkpoint()
-        sinks = [*build.build_sinks(config, store.path, checkpoint.cycle + 1 if checkpoint else 0), *watchers]
-        try:
-            await SelfPlay(config, stages, progress).run(engine.policy, engine.trainer, store, sinks)
-        finally:
-            for sink in sinks:
-                sink.close()
-            for policy in (engine.policy, author):
-                if policy is not None:
-                    await policy.close()
-    finally:
-        await sandbox.close()
-
-
-async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
-    """Run until done or until Ctrl-C, which waits for a write in flight; returns whether it was stopped."""
-    task = asyncio.ensure_future(work)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        await task
-    except asyncio.CancelledError:
-        return True
-    except BaseExceptionGroup as group:
-        raise _first(group) from group
-    return False
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

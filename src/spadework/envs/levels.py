@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from spadework.envs.contract import BASE_CLASSES, LEVEL
-from spadework.envs.packaged.names import entries, parse_named
+from spadework.envs.sandbox.packaged.names import entries, parse_named
 
 _LINE = re.compile(rf"\n+{LEVEL} = \d+\n?\Z")
 

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from spadework.envs.sandbox import Sandbox
+from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import FaultError, GraderError, PolicyError, ProgramError, SandboxError
 from spadework.evals.records import Item, Outcome, Setting
 from spadework.evals.registry import versions

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from spadework.envs.sandbox import Sandbox
+from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import ConfigError
 from spadework.evals.benchmark import Benchmark
 from spadework.policies.base import Policy, SamplingParams

@@ -19,7 +19,7 @@ from spadework.errors import RunError
 from spadework.policies.base import Policy
 from spadework.runs.store import Checkpoint, CycleRecord, RunStore
 from spadework.selfplay.loop import Collected, SelfPlay
-from spadework.types import Sequence
+from spadework.types import TrainingRow
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class DrivenRun:
         self._pending: CycleRecord | None = None
         self._await(build.check_sandbox(self._sandbox))
 
-    def collect(self, cycle: int) -> tuple[list[Sequence], dict[str, float]]:
+    def collect(self, cycle: int) -> tuple[list[TrainingRow], dict[str, float]]:
         """The training rows and metrics of a cycle. Raises ``RunError`` when the machinery fails."""
 
         async def one() -> Collected:

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from spadework.config import EndpointSection, RunConfig
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.integrations.driven import DrivenRun
+from spadework.policies.server.token_server import TokenPolicy
 from spadework.policies.template import HFTemplate
-from spadework.policies.token_policy import TokenPolicy
-from spadework.types import Sequence
+from spadework.types import TrainingRow
 
 CONFIG, RUN, CHANGE = "SPADEWORK_CONFIG", "SPADEWORK_RUN", "SPADEWORK_CHANGE_CONFIG"
 
@@ -134,7 +134,7 @@ def generate_rollout(args: Namespace, rollout_id: int, data_source: SpadeworkSou
     return outputs.RolloutFnTrainOutput(samples=groups, metrics=metrics)
 
 
-def samples_of(rows: Iterable[Sequence], sample: Callable[[], Any], multiple: int) -> list[list[Any]]:
+def samples_of(rows: Iterable[TrainingRow], sample: Callable[[], Any], multiple: int) -> list[list[Any]]:
     """Samples of our rows, in groups; some that train nothing fill up the ranks' shares.
 
     Args:
@@ -166,7 +166,7 @@ def data_parallel_size(args: Namespace) -> int:
     return max(1, world // (int(model[0]) * int(model[1]) * int(model[2])))
 
 
-def _sample(row: Sequence, one: Any) -> Any:
+def _sample(row: TrainingRow, one: Any) -> Any:
     advantages = {advantage for advantage, sampled in zip(row.advantages, row.loss_mask, strict=True) if sampled}
     if len(advantages) != 1:
         raise ValueError(f"{row.source_id}: a sample has one reward, but the row has advantages {sorted(advantages)}")

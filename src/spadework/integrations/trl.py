@@ -23,9 +23,9 @@ import numpy as np
 from spadework.config import RunConfig
 from spadework.errors import ConfigError
 from spadework.integrations.driven import DrivenRun
+from spadework.policies.server.token_server import TokenPolicy
 from spadework.policies.template import HFTemplate
-from spadework.policies.token_policy import TokenPolicy
-from spadework.types import Sequence as Row
+from spadework.types import TrainingRow as Row
 
 
 class RolloutWorker:

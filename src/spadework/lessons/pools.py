@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from spadework.lessons.documents import draw_document
 from spadework.lessons.families import FAMILIES
 from spadework.lessons.programs import Knobs, write_program
-from spadework.selfplay.examples import environment_id
+from spadework.selfplay.design.examples import environment_id
 from spadework.types import Environment
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from spadework.lessons.families import Family
-from spadework.selfplay.prompts import class_name
+from spadework.selfplay.design.prompts import class_name
 
 Flaw = Literal["", "told", "frozen"]
 """What validation finds: the answer stands in the opening, or the seed is not looked at."""

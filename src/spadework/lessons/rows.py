@@ -12,7 +12,7 @@ from spadework.lessons.plays import TaughtPlay, draw_play
 from spadework.policies.base import Message
 from spadework.policies.chat import Sampler, Template, TokenChat
 from spadework.rollout import first_observation
-from spadework.selfplay.prompts import (
+from spadework.selfplay.design.prompts import (
     Brief,
     agent_opening,
     design_messages,

@@ -140,7 +140,7 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Of one update (method section 8). The objective is a plain sum over tokens; see ``types.Sequence``."""
+    """Of one update (method section 8). The objective is a plain sum over tokens; see ``types.TrainingRow``."""
 
     lr: float = 1e-6
     clip_low: float = 0.2
@@ -163,11 +163,11 @@ class Trainer(Protocol):
         """What this engine can do."""
         ...
 
-    async def train(self, batch: Sequence[types.Sequence], hp: Hyperparameters) -> Metrics:
+    async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by the clipped policy-gradient objective. Raises ``PolicyError``."""
         ...
 
-    async def fit(self, batch: Sequence[types.Sequence], hp: Hyperparameters) -> Metrics:
+    async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy on the loss mask, weighted by ``advantages`` (supervised warm-up)."""
         ...
 

@@ -25,7 +25,7 @@ from typing import IO, Any
 
 from spadework import types
 from spadework.config import RunConfig
-from spadework.config_files import config_changes, dump_config, parse_config
+from spadework.config.files import config_changes, dump_config, parse_config
 from spadework.errors import RunError
 from spadework.runs.files import torn, write_folder, write_whole
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
@@ -100,7 +100,7 @@ class CycleRecord:
     plays: Sequence[PlayRow] = ()
     regrets: Sequence[RegretRow] = ()
     episodes: Sequence[Episode] = ()
-    sequences: Sequence[types.Sequence] = ()
+    sequences: Sequence[types.TrainingRow] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -62,7 +62,7 @@ SEQUENCES = pa.schema(
 )
 
 
-def write_rows(path: Path, rows: Sequence[Episode] | Sequence[types.Sequence], schema: pa.Schema) -> None:
+def write_rows(path: Path, rows: Sequence[Episode] | Sequence[types.TrainingRow], schema: pa.Schema) -> None:
     """Write records of one kind."""
     table = pa.Table.from_pylist([plain(row) for row in rows], schema=schema)
     pq.write_table(table, path, compression="zstd")
@@ -73,11 +73,11 @@ def read_episodes(path: Path) -> list[Episode]:
     return [_episode(row) for row in pq.read_table(path, schema=EPISODES).to_pylist()]
 
 
-def read_sequences(path: Path) -> list[types.Sequence]:
+def read_sequences(path: Path) -> list[types.TrainingRow]:
     """The training rows of one file."""
     lists = ("tokens", "loss_mask", "logprobs", "advantages")
     rows = pq.read_table(path, schema=SEQUENCES).to_pylist()
-    return [types.Sequence(**{**row, **{key: tuple(row[key]) for key in lists}}) for row in rows]
+    return [types.TrainingRow(**{**row, **{key: tuple(row[key]) for key in lists}}) for row in rows]
 
 
 def _episode(row: dict[str, Any]) -> Episode:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.config import RunConfig
-from spadework.config_files import dump_config
+from spadework.config.files import dump_config
 from spadework.errors import ConfigError
 from spadework.runs.files import write_whole
 from spadework.runs.metrics import CsvSink, Sink, TensorBoardSink

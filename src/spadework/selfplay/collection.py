@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from spadework.policies.base import Policy
-from spadework.selfplay.designer import TWIN, Candidate, Designer
+from spadework.selfplay.design.designer import TWIN, Candidate, Designer
+from spadework.selfplay.design.novelty import SeenPrograms
 from spadework.selfplay.keys import design_key, hint_key
-from spadework.selfplay.novelty import SeenPrograms
 from spadework.selfplay.pipeline import Pipeline
 from spadework.selfplay.playing import Carried, Means, Playing, Table
 from spadework.selfplay.precedence import Precedence

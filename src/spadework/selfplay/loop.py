@@ -17,29 +17,29 @@ from typing import Any, Protocol
 
 from spadework import types
 from spadework.config import RunConfig
-from spadework.envs.packaged.names import parse_named
-from spadework.envs.sandbox import Sandbox
+from spadework.envs.sandbox.base import Sandbox
+from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import RunError
 from spadework.policies.base import Hyperparameters, Metered, Policy, Trainer
 from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
-from spadework.selfplay.batch import build_batch
-from spadework.selfplay.climbing import Climber
-from spadework.selfplay.collapse import CollapseAlarm
 from spadework.selfplay.collection import Collection
-from spadework.selfplay.designer import Designer
-from spadework.selfplay.fixed_pool import FixedPool
-from spadework.selfplay.ledger import Ledger
-from spadework.selfplay.levelled_pool import LevelledPool
-from spadework.selfplay.memory import Memory, Remembered
-from spadework.selfplay.novelty import SeenPrograms
-from spadework.selfplay.play import group_episodes
+from spadework.selfplay.design.collapse import CollapseAlarm
+from spadework.selfplay.design.designer import Designer
+from spadework.selfplay.design.memory import Memory, Remembered
+from spadework.selfplay.design.novelty import SeenPrograms
+from spadework.selfplay.play.plan import group_episodes
 from spadework.selfplay.playing import Carried, Means
-from spadework.selfplay.pool import Pool
-from spadework.selfplay.rewards import SkillAverages
-from spadework.selfplay.scoring import Scoring
-from spadework.selfplay.seeds import Estimate
+from spadework.selfplay.pool.climber import Climber
+from spadework.selfplay.pool.fixed import FixedPool
+from spadework.selfplay.pool.levelled import LevelledPool
+from spadework.selfplay.pool.pool import Pool
+from spadework.selfplay.score.ledger import Ledger
+from spadework.selfplay.score.rewards import SkillAverages
+from spadework.selfplay.score.rows import build_batch
+from spadework.selfplay.score.scoring import Scoring
+from spadework.selfplay.score.seeds import Estimate
 from spadework.selfplay.summary import summarise
 from spadework.types import Design, Environment, Episode, Group, derive_seed
 
@@ -115,7 +115,7 @@ class Stages:
 class Collected:
     """One cycle's training rows, and the record of how they came about."""
 
-    sequences: list[types.Sequence]
+    sequences: list[types.TrainingRow]
     record: CycleRecord
 
 

@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from spadework.config import RunConfig
-from spadework.envs.sandbox import Sandbox
+from spadework.envs.sandbox.base import Sandbox
 from spadework.policies.base import Policy
 from spadework.rollout import Play, PlaySettings, given_up, play_episode
-from spadework.selfplay.allocation import Allocation
-from spadework.selfplay.controls import control_plays
 from spadework.selfplay.keys import play_key
 from spadework.selfplay.pipeline import Pipeline, Unit
-from spadework.selfplay.play import group_episodes, plan_plays
-from spadework.selfplay.pool import Pool
+from spadework.selfplay.play.allocation import Allocation
+from spadework.selfplay.play.controls import control_plays
+from spadework.selfplay.play.plan import group_episodes, plan_plays
+from spadework.selfplay.pool.pool import Pool
 from spadework.selfplay.precedence import Precedence
 from spadework.selfplay.records import Evidence
-from spadework.selfplay.scoring import by_environment
+from spadework.selfplay.score.scoring import by_environment
 from spadework.types import CONTROL_ARMS, Arm, Environment, Episode, Fault, Key
 
 LATE = Fault("endpoint", "LATE", "it had not ended when the cycle's play.deadline_seconds ran out")

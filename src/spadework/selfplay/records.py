@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from spadework.envs.runtime_check import RuntimeReport
+from spadework.envs.check.runtime import RuntimeReport
 from spadework.intervals import Interval
 from spadework.types import Design, Fault, Segment
 

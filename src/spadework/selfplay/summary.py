@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from spadework.selfplay.scoring import CycleScores
+from spadework.selfplay.score.scoring import CycleScores
 from spadework.types import CONTROL_ARMS, LEARNABLE, Design, Episode, Group
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spadework.config_files import dump_config
+from spadework.config.files import dump_config
 from spadework.errors import ConfigError
 from spadework.runs.files import locked
 from spadework.study.folder import StudyFolder, write_json

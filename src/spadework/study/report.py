@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spadework.config import RunConfig
-from spadework.config_files import dump_config
+from spadework.config.files import dump_config
 from spadework.errors import ConfigError
 from spadework.study.comparisons import MAX_FLIPS, Comparison
 from spadework.study.document import Block, Code, Heading, Picture, Table, Text, to_html, to_markdown

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from spadework.config import RunConfig, Section
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.resources import shipped
 

@@ -11,17 +11,17 @@ from typing import Any
 from spadework.analysis.designs import ACCEPTED
 from spadework.analysis.environments import design_rows, finite, relatives
 from spadework.analysis.maps import KINDS, map_kinds, map_ways
-from spadework.analysis.settings import differing
 from spadework.config import RunConfig
-from spadework.envs.check_codes import CODES
+from spadework.config.differences import differing
+from spadework.envs.check.codes import CODES
 from spadework.errors import SpadeworkError
-from spadework.policies.token_text import TokenTexts
 from spadework.viewer.episodes import EpisodeTable
 from spadework.viewer.evaluations import evaluations, paper_rows
 from spadework.viewer.layout import LIMITS
 from spadework.viewer.paging import Ask, page
 from spadework.viewer.records import RunView
 from spadework.viewer.source import pieces
+from spadework.viewer.token_text import TokenTexts
 
 Answer = dict[str, Any]
 

@@ -8,15 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from spadework import build
 from spadework.config import RunConfig
-from spadework.envs.checking import check_program
-from spadework.envs.players import encode
-from spadework.envs.runtime_check import RuntimeChecks
-from spadework.envs.sandbox import Limits, Sandbox, Session, Step
+from spadework.envs.check.players import encode
+from spadework.envs.check.program import check_program
+from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
 from spadework.errors import FaultError
-from spadework.policies.token_text import TokenTexts
 from spadework.rollout import first_observation
 from spadework.types import Domain
+from spadework.viewer.token_text import TokenTexts, token_texts
 
 MOST_GAMES = 8
 """Games at once; the one idle for longest makes room."""
@@ -24,12 +25,25 @@ MOST_GAMES = 8
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the page needs beyond the run's files; made by ``build``."""
+    """What the page needs beyond the run's files."""
 
     sandbox: Sandbox
     limits: Callable[[RunConfig], Limits]
     token_texts: Callable[[RunConfig], TokenTexts | None]
     """``None`` where the tokenizer of the run's model is not on this machine."""
+
+
+def build_tools(config: RunConfig) -> Tools:
+    """What the page runs programs and reads tokens with; the sandbox starts when it is first used."""
+    known: dict[str, TokenTexts | None] = {}
+
+    def texts_of(config: RunConfig) -> TokenTexts | None:
+        name = config.model.name
+        if name not in known:
+            known[name] = token_texts(name)
+        return known[name]
+
+    return Tools(build.build_sandbox(config), build.build_limits, texts_of)
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from tests.viewers import train
 
 from spadework.analysis.designs import outcomes
 from spadework.analysis.environments import design_rows, environment_rows, relatives
-from spadework.analysis.settings import differing
 from spadework.config import RunConfig
-from spadework.config_files import override_config
+from spadework.config.differences import differing
+from spadework.config.files import override_config
 from spadework.runs.records import read_designs, read_environments
 from spadework.runs.store import RunStore
 

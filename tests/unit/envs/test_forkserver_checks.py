@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spadework.envs.forkserver.inside import checks
+from spadework.envs.sandbox.forkserver.inside import checks
 
 
 def code(function: Any, *args: Any, **kwargs: Any) -> str:

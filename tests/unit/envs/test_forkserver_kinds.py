@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spadework.envs.forkserver.launch import Kind, kind_of
+from spadework.envs.sandbox.forkserver.launch import Kind, kind_of
 
 
 @pytest.mark.parametrize(

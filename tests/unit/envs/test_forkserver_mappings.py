@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from spadework.envs.forkserver.launch import FOLDER
+from spadework.envs.sandbox.forkserver.launch import FOLDER
 
 SCRIPT = """
 import decimal, json, random, sys

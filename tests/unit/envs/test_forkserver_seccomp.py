@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from spadework.envs.forkserver.inside import seccomp
-from spadework.envs.forkserver.inside.seccomp import ALLOW, ASK, AUDIT_ARCH, KILL, build, refuse
-from spadework.envs.forkserver.inside.syscalls import MACHINES, tables
+from spadework.envs.sandbox.forkserver.inside import seccomp
+from spadework.envs.sandbox.forkserver.inside.seccomp import ALLOW, ASK, AUDIT_ARCH, KILL, build, refuse
+from spadework.envs.sandbox.forkserver.inside.syscalls import MACHINES, tables
 
 EPERM = refuse(errno.EPERM)
 

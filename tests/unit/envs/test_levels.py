@@ -3,7 +3,7 @@
 import pytest
 
 from spadework.envs.levels import Levels, at_level, levels
-from spadework.envs.sandbox import Limits
+from spadework.envs.sandbox.base import Limits
 
 PROGRAM = """
 class CountEnv:

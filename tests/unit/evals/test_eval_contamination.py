@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spadework.cli import eval_contamination
+from spadework.cli.evals import contamination as eval_contamination
 from spadework.errors import ConfigError
 from spadework.evals.contamination import LONG, PHRASING, SHORT, Detector, words
 

@@ -13,7 +13,7 @@ import pytest
 from spadework.errors import ConfigError
 from spadework.evals.registry import SuiteOptions
 from spadework.evals.suites import acebench
-from spadework.policies.scripted import ScriptedPolicy
+from spadework.testing.scripted import ScriptedPolicy
 
 needs_evalscope = pytest.mark.skipif(
     importlib.util.find_spec("evalscope") is None, reason="needs evalscope: docs/evals.md, packages"

@@ -13,7 +13,7 @@ from spadework.evals.records import Item
 from spadework.evals.registry import SuiteOptions
 from spadework.evals.suites import bfcl
 from spadework.policies.base import Message
-from spadework.policies.scripted import ScriptedPolicy
+from spadework.testing.scripted import ScriptedPolicy
 
 pytest.importorskip("bfcl_eval", reason="needs bfcl-eval: pip install --no-deps -r requirements/eval-no-deps.txt")
 

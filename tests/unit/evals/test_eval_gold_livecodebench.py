@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.sandbox import Sandbox
+from spadework.envs.sandbox.base import Sandbox
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import ConfigError
 from spadework.evals.contamination import suite_texts
 from spadework.evals.records import SuiteResult
 from spadework.evals.registry import SuiteOptions, open_suite
 from spadework.evals.runner import Where, run_benchmark
 from spadework.evals.suites import livecodebench as lcb
-from spadework.policies.scripted import ScriptedPolicy
+from spadework.testing.scripted import ScriptedPolicy
 
 SUM = {
     "question_id": "abc1",

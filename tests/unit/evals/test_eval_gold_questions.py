@@ -10,7 +10,7 @@ from spadework.errors import ConfigError
 from spadework.evals.registry import SuiteOptions, open_suite, suite_module
 from spadework.evals.runner import Where, run_benchmark
 from spadework.evals.suites import gpqa
-from spadework.policies.scripted import ScriptedPolicy
+from spadework.testing.scripted import ScriptedPolicy
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from spadework.envs.confined import ConfinedGrader
+from spadework.envs.sandbox.confined import ConfinedGrader
 from spadework.errors import GraderError
 from spadework.evals.registry import SuiteOptions, open_suite
 from spadework.evals.runner import Choice, Where, run_benchmark
 from spadework.evals.suites import reasoning_gym as suite
-from spadework.policies.scripted import ScriptedPolicy
+from spadework.testing.scripted import ScriptedPolicy
 
 pytest.importorskip("reasoning_gym", reason="needs the extra `eval` (whose pycosat needs a C compiler)")
 TASKS = suite.load(suite.SHIPPED)

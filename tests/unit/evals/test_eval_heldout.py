@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.sandbox import Limits
+from spadework.envs.sandbox.base import Limits
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.evals.heldout import HeldOut, Rules, by_age, by_skill, split_by_document
 from spadework.evals.records import Setting
 from spadework.evals.runner import Where, run_benchmark
 from spadework.policies.base import SamplingParams
-from spadework.policies.scripted import PROGRAM, ScriptedPolicy, demo_script
 from spadework.rollout import PlaySettings
+from spadework.testing.scripted import PROGRAM, ScriptedPolicy, demo_script
 from spadework.types import Environment
 
 RULES = Rules(settings=lambda domain: PlaySettings((), Limits(), SamplingParams(64)), episodes=6)

@@ -9,9 +9,9 @@ inspect_ai = pytest.importorskip("inspect_ai", reason="needs the extra `inspect`
 
 
 def test_eval_through_inspect(tmp_path: Path) -> None:
-    from spadework.cli.inspect_entry import aime2025
     from spadework.evals.inspect_tasks import generate_config
     from spadework.evals.suites.aime import INFO
+    from spadework.integrations.inspect import aime2025
 
     path = tmp_path / "aime.jsonl"
     rows = [{"id": f"P{n}", "problem": f"Add {n} and {n}.", "answer": 2 * n} for n in range(4)]

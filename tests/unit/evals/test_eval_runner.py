@@ -11,7 +11,7 @@ from spadework.evals.questions import Grade, Question, QuestionSuite
 from spadework.evals.records import Item, Setting, read_result
 from spadework.evals.runner import Choice, Where, run_benchmark
 from spadework.policies.base import SamplingParams
-from spadework.policies.scripted import ScriptedPolicy
+from spadework.testing.scripted import ScriptedPolicy
 
 SUBJECT = {"model": "scripted"}
 

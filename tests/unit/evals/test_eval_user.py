@@ -4,10 +4,10 @@ import argparse
 
 import pytest
 
-from spadework.cli.eval_subject import _user, _user_key
 from spadework.config import RunConfig
-from spadework.config_files import override_config
+from spadework.config.files import override_config
 from spadework.errors import ConfigError
+from spadework.jobs.eval_subject import _user, _user_key
 
 
 def asked(user: str, *, key: str | None = None, name: str | None = "judge") -> argparse.Namespace:

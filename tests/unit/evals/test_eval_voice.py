@@ -10,11 +10,11 @@ import pytest
 from spadework.config import EndpointSection
 from spadework.envs.tool_calls import Call, render_call
 from spadework.errors import PolicyError
-from spadework.evals.voice import Voice, in_thread, read
+from spadework.evals.harness_policy import Voice, in_thread, read
 from spadework.policies.base import Message, SamplingParams
-from spadework.policies.openai_compat import OpenAICompatPolicy
-from spadework.policies.scripted import ScriptedPolicy
-from spadework.policies.stand_in import Manners, StandIn
+from spadework.policies.server.openai import OpenAICompatPolicy
+from spadework.testing.scripted import ScriptedPolicy
+from spadework.testing.stand_in import Manners, StandIn
 
 PARAMS = SamplingParams(max_tokens=500)
 TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}}}}]
@@ -117,7 +117,7 @@ async def test_an_endpoint_gets_each_result_beside_its_call(native: bool) -> Non
 
 async def test_threads_of_a_deterministic_engine_wait_for_each_other_and_say_what_each_says_alone() -> None:
     pytest.importorskip("torch")
-    from spadework.policies.local import LocalOptions, load_local
+    from spadework.policies.local.policy import LocalOptions, load_local
 
     options = LocalOptions(slots=4, parked=4, threads=1, dtype="float32", deterministic=True, max_length=512)
     policy = load_local("tiny-random", run_seed=3, options=options)[0]

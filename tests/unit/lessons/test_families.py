@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from spadework.envs.checking import check_program
-from spadework.envs.findings import fatal
-from spadework.envs.forkserver.client import ForkServer
-from spadework.envs.runtime_check import RuntimeChecks
+from spadework.envs.check.findings import fatal
+from spadework.envs.check.program import check_program
+from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.lessons.families import FAMILIES, SKILLS, Family, family_of
 from spadework.lessons.plays import tell
 from spadework.lessons.programs import Flaw, Knobs, write_program

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spadework.config import RunConfig
-from spadework.config_files import load_config
+from spadework.config.files import load_config
 from spadework.lessons.designs import draw_design
 from spadework.lessons.documents import documents, write_corpus
 from spadework.lessons.families import FAMILIES
@@ -18,7 +18,7 @@ from spadework.lessons.plays import TaughtPlay, draw_play
 from spadework.lessons.pools import hand_set_pool
 from spadework.resources import shipped
 
-architecture = pytest.importorskip("spadework.policies.scale.architecture")
+architecture = pytest.importorskip("spadework.scale_model.architecture")
 
 
 @pytest.fixture(scope="module")

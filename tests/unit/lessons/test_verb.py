@@ -8,7 +8,7 @@ import pytest
 
 from spadework.cli import main
 from spadework.lessons.families import FAMILIES
-from spadework.selfplay.pool_files import load_pool
+from spadework.selfplay.pool.files import load_pool
 
 
 def test_a_hand_set_pool_is_written_and_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

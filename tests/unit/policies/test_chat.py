@@ -7,8 +7,8 @@ import pytest
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import Completion, SamplingParams
 from spadework.policies.chat import TokenChat
+from spadework.policies.local.tiny import build_byte_tokenizer
 from spadework.policies.template import HFTemplate
-from spadework.policies.tiny import build_byte_tokenizer
 
 USER = {"role": "user", "content": "One."}
 NEXT = {"role": "user", "content": "Two."}

@@ -12,13 +12,13 @@ import pytest
 
 from spadework.config import EndpointSection
 from spadework.errors import ConfigError, PolicyError
-from spadework.policies import endpoints
 from spadework.policies.base import Message, SamplingParams
-from spadework.policies.budget import Budget
-from spadework.policies.openai_compat import OpenAICompatPolicy
-from spadework.policies.openai_wire import Unusable, read_answer, request_body, user_side
-from spadework.policies.scripted import ScriptedPolicy
-from spadework.policies.stand_in import Manners, StandIn
+from spadework.policies.server import endpoints
+from spadework.policies.server.budget import Budget
+from spadework.policies.server.openai import OpenAICompatPolicy
+from spadework.policies.server.openai_wire import Unusable, read_answer, request_body, user_side
+from spadework.testing.scripted import ScriptedPolicy
+from spadework.testing.stand_in import Manners, StandIn
 
 USER: list[Message] = [{"role": "user", "content": "Say a number."}]
 PARAMS = SamplingParams(40)

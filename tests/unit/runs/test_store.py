@@ -11,7 +11,7 @@ from spadework.config import RunConfig
 from spadework.errors import RunError
 from spadework.runs.files import torn, write_folder, write_whole
 from spadework.runs.store import CycleRecord, RegretRow, RunStore
-from spadework.types import Design, Episode, Fault, Segment, Sequence, Turn
+from spadework.types import Design, Episode, Fault, Segment, TrainingRow, Turn
 
 
 def save(folder: Path) -> None:
@@ -24,8 +24,8 @@ def episode(cycle: int) -> Episode:
     return Episode(f"{cycle}-e", cycle, "env", "hinted", 0, 2**31 - 1, turns, (segment,), "terminated", 1.0, "yes")
 
 
-def sequence() -> Sequence:
-    return Sequence((1, 2), (False, True), (0.0, -0.1), (0.0, 1 / 3), "agent", "g", "e", 4)
+def sequence() -> TrainingRow:
+    return TrainingRow((1, 2), (False, True), (0.0, -0.1), (0.0, 1 / 3), "agent", "g", "e", 4)
 
 
 def commit(store: RunStore, cycle: int, checkpoint: bool = True) -> None:

@@ -17,7 +17,7 @@ import pytest
 from tests.viewers import train
 
 from spadework.config import RunConfig
-from spadework.config_files import override_config
+from spadework.config.files import override_config
 from spadework.errors import ConfigError
 from spadework.runs.metrics import CsvSink, TensorBoardSink
 from spadework.runs.store import RunStore
@@ -27,7 +27,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from spadework.config import RunConfig
-from spadework.config_files import override_config
+from spadework.config.files import override_config
 from spadework.runs.trackers import open_trackers
 first, last = int(sys.argv[3]), int(sys.argv[4])
 config = override_config(RunConfig(), [f'track.to=["{sys.argv[1]}"]', "track.project=trial"])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spadework.cli import design
-from spadework.cli.study_job import Place, run_job
+from spadework.cli.environments import design
+from spadework.jobs.study import Place, run_job
 from spadework.study.folder import Job, StudyFolder
 from spadework.study.spec import load_study
 

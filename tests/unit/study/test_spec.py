@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from spadework.cli.heldout import heldout_environments
 from spadework.errors import ConfigError
+from spadework.jobs.heldout import heldout_environments
 from spadework.resources import shipped
 from spadework.study.folder import StudyFolder
 from spadework.study.series import RunSeries

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spadework.policies.token_text import token_texts
-from spadework.selfplay.prompts import load_prompt
+from spadework.selfplay.design.prompts import load_prompt
 from spadework.viewer.pages import document_of
+from spadework.viewer.token_text import token_texts
 
 DOCUMENT = "Two lines,\nof which (one) has: a colon."
 
@@ -27,7 +27,7 @@ def test_tokens_of_the_shipped_model_are_words() -> None:
     pytest.importorskip("transformers", reason="needs the extra local")
     from transformers import AutoTokenizer
 
-    from spadework.policies.scale.architecture import WEIGHTS
+    from spadework.scale_model.architecture import WEIGHTS
 
     texts = token_texts("scale")
     assert texts is not None

@@ -20,7 +20,7 @@ from bfcl_eval.model_handler.utils import convert_to_function_call, convert_to_t
 from bfcl_eval.utils import load_dataset_entry, load_ground_truth_entry
 
 from spadework.envs.tool_calls import Call
-from spadework.evals.voice import Said, Voice
+from spadework.evals.harness_policy import Said, Voice
 
 Entry = dict[str, Any]
 Step = list[dict[str, dict[str, Any]]] | str

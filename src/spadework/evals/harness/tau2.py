@@ -18,7 +18,7 @@ from loguru import logger
 
 from spadework.envs.tool_calls import render_call
 from spadework.errors import GraderError
-from spadework.evals.voice import Said, Voice
+from spadework.evals.harness_policy import Said, Voice
 from spadework.policies.base import Message
 
 _UNUSED = ("litellm", "litellm.caching", "litellm.caching.caching", "litellm.main", "pandas")

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 from spadework.envs.actions import strip_thinking
 from spadework.errors import ConfigError
+from spadework.evals.harness_policy import Voice
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
-from spadework.evals.voice import Voice
 from spadework.policies.base import Message, Policy, SamplingParams
 from spadework.types import Key
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from spadework.evals.harness_policy import Voice, in_thread
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.evals.registry import (
@@ -17,7 +18,6 @@ from spadework.evals.registry import (
     sampling_told,
     versions,
 )
-from spadework.evals.voice import Voice, in_thread
 from spadework.policies.base import Policy, SamplingParams
 from spadework.resources import cache_dir
 from spadework.types import Key

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from spadework.envs.actions import strip_thinking
-from spadework.envs.sandbox import Limits, Sandbox
+from spadework.envs.sandbox.base import Limits, Sandbox
 from spadework.errors import ConfigError, ProgramError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.questions import Grade, Question, QuestionSuite

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.envs.actions import last_box, strip_thinking
-from spadework.envs.confined import ConfinedGrader
+from spadework.envs.sandbox.confined import ConfinedGrader
 from spadework.errors import ConfigError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.questions import Grade, Question, QuestionSuite

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spadework.errors import ConfigError
+from spadework.evals.harness_policy import Voice, in_thread
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
-from spadework.evals.voice import Voice, in_thread
 from spadework.policies.base import Policy, SamplingParams
 from spadework.types import Key
 

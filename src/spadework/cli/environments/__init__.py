@@ -1,0 +1,1 @@
+"""Verbs that make, check and play environments."""

@@ -1,0 +1,154 @@
+"""``spadework check``: find the faults of environment programs, as a linter does, and by playing them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spadework.cli.environments import findings as output
+from spadework.envs.check.findings import fatal
+from spadework.envs.check.program import Checked, check_program, in_order
+from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.sandbox.base import Sandbox
+from spadework.envs.sandbox.packaged.names import parse_named
+from spadework.errors import ConfigError, SandboxError
+from spadework.selfplay.pool.files import PoolEntry, read_pool
+from spadework.types import Domain
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="programs, folders of them, or pools")
+    parser.add_argument("--explain", metavar="CODE", help="print what a code means, and stop")
+    parser.add_argument("--domain", choices=("auto", "games", "tool_use"), default="auto")
+    parser.add_argument("--static", action="store_true", help="read the programs only, run nothing")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds that each program is played with")
+    parser.add_argument(
+        "--fatal", default="", metavar="CODES", help="reject on these codes or families too (ENV6,ENV104)"
+    )
+    parser.add_argument("--ignore", default="", metavar="CODES", help="never reject on these, and do not show them")
+    parser.add_argument("--info", action="store_true", help="show findings of severity info too")
+    parser.add_argument("--statistics", action="store_true", help="print figures of each program's plays")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a program")
+    parser.add_argument("--sarif", action="store_true", help="print one SARIF log")
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), metavar="N", help="programs at a time")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """Which codes reject and which are silent; flags add to ``[tool.spadework.check]`` of pyproject.toml."""
+
+    fatal: frozenset[str] = frozenset()
+    ignore: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What is kept of the programs already printed: a pool may hold many thousands."""
+
+    keep: bool
+    programs: list[tuple[Checked, bool]] = field(default_factory=list)
+    reports: list[output.Report] = field(default_factory=list)
+    broken: int = 0
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb: 0 when nothing is rejected, 1 when something is, 2 when something could not be checked."""
+    if args.explain:
+        print(output.explain(args.explain))
+        return 0
+    if not args.paths:
+        raise ConfigError("name a program, a folder or a pool, or give --explain CODE")
+    rules = _rules(args)
+    started = time.monotonic()
+    tally = asyncio.run(_check(args, rules))
+    if args.sarif:
+        print(output.sarif(tally.reports))
+    elif args.statistics and not args.json:
+        from rich.console import Console
+
+        Console().print(output.statistics_table(tally.reports))
+    if not (args.json or args.sarif):
+        print(output.summary(tally.programs, time.monotonic() - started), file=sys.stderr)
+    if tally.broken:
+        return 2
+    return int(any(rejected for _, rejected in tally.programs))
+
+
+def _rules(args: argparse.Namespace) -> _Rules:
+    path = Path("pyproject.toml")
+    try:
+        data = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    table: dict[str, Any] = data.get("tool", {}).get("spadework", {}).get("check", {})
+    chosen = {}
+    for name in ("fatal", "ignore"):
+        given = [word.strip().upper() for word in getattr(args, name).split(",") if word.strip()]
+        chosen[name] = frozenset([*given, *table.get(name, [])])
+    return _Rules(**chosen)
+
+
+def _entries(paths: list[Path]) -> Iterator[tuple[str, PoolEntry]]:
+    for path in paths:
+        if parse_named(str(path)) is not None:
+            raise ConfigError(f"{path}: a package's environments are no programs; try `spadework pool stats {path}`")
+        for entry in read_pool(path):
+            yield (str(path) if path.suffix == ".py" else f"{path / entry.name}"), entry
+
+
+async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
+    settings = RuntimeChecks(seeds=tuple(range(args.seeds)))
+    tally = _Tally(keep=args.sarif or args.statistics)
+    async with AsyncExitStack() as stack:
+        sandbox = None if args.static else _sandbox()
+        if sandbox is not None:
+            stack.push_async_callback(sandbox.close)
+
+        async def work(item: tuple[str, PoolEntry]) -> Checked:
+            domain: Domain | None = None if args.domain == "auto" else args.domain
+            environment = item[1].environment
+            return await check_program(sandbox, environment.source, settings, domain, environment.hint)
+
+        async for (path, entry), checked in in_order(_entries(args.paths), work, args.jobs):
+            _one(args, rules, tally, path, entry, checked)
+    return tally
+
+
+def _one(
+    args: argparse.Namespace, rules: _Rules, tally: _Tally, path: str, entry: PoolEntry, checked: Checked | Exception
+) -> None:
+    if isinstance(checked, Exception) and not isinstance(checked, SandboxError):
+        raise checked
+    if isinstance(checked, Exception) or entry.problem:
+        print(f"{path}: not checked: {entry.problem or checked}", file=sys.stderr)
+        tally.broken += 1
+        return
+    kept = tuple(one for one in checked.findings if not one.code.startswith(tuple(rules.ignore)))
+    checked = Checked(kept, checked.domain, checked.statistics)
+    report = output.Report(path, checked, fatal(kept, rules.fatal))
+    tally.programs.append((Checked(kept, checked.domain), bool(report.fatal)))
+    if tally.keep:
+        tally.reports.append(report)
+    if args.json:
+        print(json.dumps(output.record(report)), flush=True)
+    elif not args.sarif:
+        for line in output.lines(report, args.info):
+            print(line, flush=True)
+
+
+def _sandbox() -> Sandbox:
+    from spadework.build import build_sandbox
+    from spadework.config import RunConfig
+
+    return build_sandbox(RunConfig())

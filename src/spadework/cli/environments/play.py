@@ -1,0 +1,168 @@
+"""``spadework play``: play environments in both arms on the same seeds, with a model or yourself."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from spadework import build
+from spadework.config import RunConfig
+from spadework.config.files import load_config
+from spadework.envs.check.players import encode
+from spadework.envs.sandbox.base import Sandbox
+from spadework.errors import ConfigError
+from spadework.intervals import Interval, welch_interval
+from spadework.jobs.engine import open_policy
+from spadework.policies.base import Policy
+from spadework.rollout import Play
+from spadework.runs.files import write_whole
+from spadework.runs.tables import EPISODES, write_rows
+from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
+from spadework.selfplay.pool.files import load_pool
+from spadework.selfplay.pool.levelled import at, level_of
+from spadework.selfplay.score.scoring import by_environment
+from spadework.selfplay.score.seeds import paired_regret
+from spadework.types import Environment, Episode
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="POOL_OR_FILE", help="pools, folders or programs")
+    parser.add_argument("--config", default="laptop", help="a TOML file, or the name of a shipped config")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
+    parser.add_argument("--arm", choices=("both", "hinted", "unhinted"), default="both")
+    parser.add_argument("-n", type=int, default=8, metavar="N", help="episodes an environment and arm")
+    parser.add_argument(
+        "--levels", type=_levels, default=(), metavar="0,3,6", help="play at these levels of difficulty"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE.parquet", help="write the episodes")
+    parser.add_argument("--human", action="store_true", help="play the first environment yourself, at the terminal")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    config = load_config(args.config, args.set)
+    if args.out is not None and args.out.suffix != ".parquet":
+        raise ConfigError(f"--out {args.out}: the name must end in .parquet")
+    environments = list({one.id: one for path in args.paths for one in load_pool(path)}.values())
+    if args.levels:
+        environments = _at_levels(environments, args.levels)
+    if args.human:
+        environments = environments[:1]
+    plays = _plan(config, environments, args)
+    if not plays:
+        raise ConfigError("nothing to play: no environment here has a hint")
+    console = Console(highlight=False)
+    episodes = asyncio.run(_by_hand(config, plays, console) if args.human else _by_model(config, plays, console))
+    if args.human:
+        _print_end(console, episodes[0])
+    else:
+        console.print(_table(environments, episodes))
+        if args.levels:
+            console.print("\n".join(_trends(environments, episodes, args.levels)))
+    if args.out is not None:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(args.out, lambda target: write_rows(target, episodes, EPISODES))
+        console.print(f"{len(episodes)} episodes in {args.out}", soft_wrap=True)
+    return 0
+
+
+def _levels(text: str) -> tuple[int, ...]:
+    """``0,3,6`` as numbers, ascending. Raises ``ValueError``."""
+    return tuple(sorted({int(part) for part in text.split(",")}))
+
+
+def _at_levels(environments: Sequence[Environment], levels: Sequence[int]) -> list[Environment]:
+    """Each environment once a level. Raises ``ConfigError`` for one without levels."""
+    without = [one.id for one in environments if level_of(one) is None]
+    if without:
+        raise ConfigError(f"--levels: {without[0]} has none; its constructor takes no difficulty")
+    return [at(one, level, one.id) for one in environments for level in levels]
+
+
+def _trends(environments: Sequence[Environment], episodes: Sequence[Episode], levels: Sequence[int]) -> list[str]:
+    """For each environment whether its unhinted win rate falls from the lowest level to the highest."""
+    won: dict[str, list[float]] = {one.id: [] for one in environments}
+    for episode in episodes:
+        if episode.valid and episode.arm == "unhinted":
+            won[episode.environment_id].append(float(episode.win))
+    lines = []
+    for first in range(0, len(environments), len(levels)):
+        low, high = environments[first], environments[first + len(levels) - 1]
+        change = welch_interval(won[high.id], won[low.id])
+        word = "falls" if change.high < 0 else "rises" if change.low > 0 else "moves too little to tell"
+        span = f"level {levels[0]} to {levels[-1]}"
+        lines.append(f"{low.id.removesuffix(f'-d{levels[0]}')}: the win rate {word} from {span} ({change.mean:+.2f})")
+    return lines
+
+
+def _plan(config: RunConfig, environments: Sequence[Environment], args: argparse.Namespace) -> list[Play]:
+    """Who plays what; a person plays one episode, without the hint unless the hinted arm is asked for."""
+    arm, n = ("unhinted" if args.arm == "both" else args.arm, 1) if args.human else (args.arm, args.n)
+    counts = (0 if arm == "hinted" else n, 0 if arm == "unhinted" else n)
+    return plan_plays(environments, lambda one: bool(one.hint), 0, config.run.seed, counts)
+
+
+async def _by_model(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
+    async with open_policy(config, console.print) as (policy, sandbox):
+        return await _play(config, plays, policy, sandbox)
+
+
+async def _by_hand(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
+    domain = plays[0].environment.domain
+
+    def ask(text: str) -> str:
+        console.print(text, markup=False, soft_wrap=True)
+        return encode(input("> "), domain)
+
+    sandbox = build.build_sandbox(config)
+    try:
+        return await _play(config, plays, build.build_human(ask), sandbox)
+    finally:
+        await sandbox.close()
+
+
+async def _play(config: RunConfig, plays: Sequence[Play], policy: Policy, sandbox: Sandbox) -> list[Episode]:
+    """Each domain with its own system prompt."""
+    concurrency = None if config.run.deterministic else config.play.concurrency
+    episodes = []
+    for domain in dict.fromkeys(play.environment.domain for play in plays):
+        settings = build.build_play(config, domain)
+        own = [play for play in plays if play.environment.domain == domain]
+        episodes += await play_all(policy, sandbox, own, settings, concurrency=concurrency)
+    return episodes
+
+
+def _print_end(console: Console, episode: Episode) -> None:
+    console.print(episode.last_observation, markup=False, soft_wrap=True)
+    told = f"return {episode.return_:g}" if episode.fault is None else f"{episode.fault.code} {episode.fault.message}"
+    console.print(f"{episode.ending} after {len(episode.turns)} turns: {told}", markup=False)
+
+
+def _table(environments: Sequence[Environment], episodes: Sequence[Episode]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("environment", "skill", "win rate", "hinted", "regret", "95 % interval", "faults"):
+        table.add_column(name, justify="left" if name in ("environment", "skill") else "right")
+    played = by_environment(group_episodes(episodes))
+    for environment in environments:
+        arms = played.get(environment.id, {})
+        rates = [_number(arms[arm].win_rate if arm in arms else math.nan) for arm in ("unhinted", "hinted")]
+        faults = sum(len(group.episodes) - len(group.valid) for group in arms.values())
+        regret = paired_regret(arms)
+        figures = [*rates, _number(regret.mean), _ends(regret), str(faults)]
+        table.add_row(environment.id, environment.skill or "–", *figures)
+    return table
+
+
+def _ends(interval: Interval) -> str:
+    return "–" if math.isnan(interval.low) else f"{interval.low:.2f} to {interval.high:.2f}"
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"

@@ -1,0 +1,169 @@
+"""``spadework rank``: play environments or prompts in both arms and rank them by what the hint adds. Trains nothing."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table as Sheet
+
+from spadework import build
+from spadework.config import RunConfig
+from spadework.config.files import load_config
+from spadework.envs.check.program import in_order
+from spadework.errors import ConfigError
+from spadework.jobs.engine import open_policy
+from spadework.ranking.answers import load_prompts
+from spadework.ranking.rank import Item, Ranked, Table, by_regret, digest, rank_item
+from spadework.runs.export import SUFFIXES, write_jsonl, write_parquet
+from spadework.runs.files import write_whole
+from spadework.selfplay.pool.files import load_pool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="INPUT", help="pools, folders or programs, or a .jsonl of prompts"
+    )
+    parser.add_argument("--config", default="laptop", help="a TOML file, or the name of a shipped config")
+    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
+    parser.add_argument("-n", type=int, default=8, metavar="N", help="episodes an item and arm")
+    parser.add_argument("--jobs", type=int, default=8, metavar="N", help="items at a time")
+    parser.add_argument("--top", type=int, metavar="N", help="keep the N of highest regret")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help=f"write the ranking ({' or '.join(SUFFIXES)}); results so far stand beside it, and a rerun goes on",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the verb."""
+    config = load_config(args.config, args.set)
+    if args.out is not None and args.out.suffix not in SUFFIXES:
+        raise ConfigError(f"--out {args.out}: the name must end in {' or '.join(SUFFIXES)}")
+    items = _items(args.paths)
+    setting = json.dumps(
+        [args.n, config.run.seed, *(getattr(config, s).model_dump() for s in ("model", "play", "agent"))]
+    )
+    console = Console(highlight=False)
+    book = _Book(args.out.with_suffix(".items.jsonl") if args.out else None)
+    wanted = {digest(item, setting): item for item in items}
+    missing = [(place, item) for place, (key, item) in enumerate(wanted.items()) if key not in book.results]
+    if len(missing) < len(wanted):
+        console.print(f"{len(wanted) - len(missing)} of {len(wanted)} items were ranked already")
+    try:
+        if missing:
+            asyncio.run(_rank(config, missing, args, setting, book, console))
+    except KeyboardInterrupt:
+        console.print("stopped; the same command goes on" if args.out else "stopped")
+        return 130
+    finally:
+        book.close()
+    ranked = by_regret([book.results[key] for key in wanted])[: args.top]
+    console.print(_sheet(ranked))
+    if args.out is not None:
+        rows = [_row(place, one, wanted[one.digest]) for place, one in enumerate(ranked, 1)]
+        (write_jsonl if args.out.suffix == ".jsonl" else write_parquet)(args.out, rows)
+        console.print(f"{len(rows)} items in {args.out}", soft_wrap=True)
+    return 0
+
+
+def _items(paths: Sequence[Path]) -> list[Item]:
+    """Every item once. Raises ``ConfigError`` for an environment that has no hint."""
+    items: list[Item] = []
+    for path in paths:
+        items += load_prompts(path) if path.suffix == ".jsonl" else load_pool(path)
+    bare = [item.id for item in items if not item.hint]
+    if bare:
+        raise ConfigError(f"{len(bare)} of {len(items)} items have no hint, the first {bare[0]!r}: nothing to rank by")
+    return items
+
+
+class _Book:
+    """Results by digest; on disk one JSON line each, appended as they come in."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.results: dict[str, Ranked] = {}
+        self._file: TextIO | None = None
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text("utf-8").split("\n") if path.exists() else []
+        for line in lines[:-1]:  # what follows the last line end was torn off by a kill
+            row = _record(line, path)
+            self.results[row.digest] = row
+        if lines and lines[-1]:
+            write_whole(path, lambda target: _write_lines(target, lines[:-1]))
+        self._file = path.open("a", encoding="utf-8")
+
+    def add(self, ranked: Ranked) -> None:
+        """Take in one result."""
+        self.results[ranked.digest] = ranked
+        if self._file is not None:
+            self._file.write(json.dumps(dataclasses.asdict(ranked)) + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def _record(line: str, path: Path) -> Ranked:
+    try:
+        return Ranked(**json.loads(line))
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"{path}: holds a line that is no result ({error}); mend it, or move it away") from None
+
+
+async def _rank(
+    config: RunConfig,
+    items: Sequence[tuple[int, Item]],
+    args: argparse.Namespace,
+    setting: str,
+    book: _Book,
+    console: Console,
+) -> None:
+    async with open_policy(config, console.print) as (policy, sandbox):
+        table = Table(
+            policy=policy,
+            sandbox=sandbox,
+            settings=lambda domain: build.build_play(config, domain),
+            episodes=args.n,
+            run_seed=config.run.seed,
+        )
+        async for (_, item), found in in_order(items, lambda one: rank_item(table, one[1], one[0], setting), args.jobs):
+            if isinstance(found, Exception):
+                raise found
+            book.add(found)
+            told = f"regret {found.regret:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
+            console.print(f"{item.id}: {told}", soft_wrap=True, markup=False)
+
+
+def _row(place: int, ranked: Ranked, item: Item) -> dict[str, Any]:
+    """A line of the ranking: the figures, and the item itself as it may be trained on."""
+    figures = {key: value for key, value in dataclasses.asdict(ranked).items() if key != "digest"}
+    content = {name: getattr(item, name, "") for name in ("prompt", "answer", "grader", "source", "hint")}
+    return {"rank": place, **figures, **content}
+
+
+def _sheet(ranked: Sequence[Ranked]) -> Sheet:
+    sheet = Sheet("rank", "item", "unhinted", "hinted", "regret", "95 % interval", "faults", box=None, pad_edge=False)
+    for place, one in enumerate(ranked, 1):
+        ends = "–" if math.isnan(one.low) else f"{one.low:.2f} to {one.high:.2f}"
+        figures = ["–" if math.isnan(value) else f"{value:.2f}" for value in (one.unhinted, one.hinted, one.regret)]
+        sheet.add_row(str(place), one.id, *figures, ends, str(one.faults))
+    return sheet

@@ -1,0 +1,583 @@
+"""The configuration: one frozen section a stage; an unknown key fails (``config_files`` says which was meant).
+
+Defaults are the paper's games run (Table 5 and sections 3 to 5) unless the field says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from spadework.types import Domain
+
+GAME_SKILLS = (
+    "Mathematical Reasoning",
+    "Logical Deduction",
+    "Spatial Reasoning",
+    "Pattern Recognition",
+    "Optimization",
+    "Causal Inference",
+)
+TOOL_SKILLS = (
+    "API Orchestration",
+    "Data Retrieval",
+    "State Modification",
+    "Error Recovery",
+    "Tool Selection",
+    "Multi-Step Workflows",
+)
+
+
+class Section(BaseModel):
+    """Base of all sections."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
+
+
+class RunSection(Section):
+    """The run as a whole."""
+
+    seed: int = 0
+    """Every draw of the run comes from it."""
+    cycles: int = Field(400, ge=1)
+    """T of the paper."""
+    deterministic: bool = False
+    """Admit requests in key order with fixed batch shapes, so that an interrupted run equals an unbroken one."""
+    checkpoint_every: int = Field(1, ge=1)
+    """Cycles between checkpoints; a killed run loses what came after the last one."""
+    keep_checkpoints: int = Field(2, ge=1)
+    """Older ones are deleted."""
+    evaluate_every: int = Field(0, ge=0)
+    """Cycles between evaluations by ``[eval]``, each at a checkpoint; the last cycle is one too. 0 for none."""
+    max_fault_share: float = Field(0.5, gt=0, le=1)
+    """The run stops loudly when a larger share of a cycle's episodes fails by the sandbox or the endpoint."""
+
+
+class ModelSection(Section):
+    """Which model, and how it is held."""
+
+    name: str = "smollm2-135m"
+    """``scripted``, ``smollm2-135m``, ``scale``, ``tiny-random``, a Hugging Face name or a folder; ``openai:NAME``, a
+    model behind an endpoint (``[endpoint]``), which designs, plays and ranks but does not train; or ``tinker:NAME``,
+    one that a Tinker server samples and trains (``[tinker]``)."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the sampling copy; training keeps fp32 master weights."""
+    threads: int | None = None
+    """Torch threads; unset, one for a model of under five million parameters and all cores for any other."""
+    slots: int = Field(32, ge=1)
+    """Replies sampled at once."""
+    lora_rank: int = Field(0, ge=0)
+    """0 trains all weights, where the engine can (a Tinker server mostly trains adapters alone)."""
+    max_length: int = Field(32_768, ge=64)
+    """Tokens of one conversation (method section 6)."""
+    micro_batch_tokens: int = Field(1_024, ge=64)
+    """Tokens of one forward and backward pass in training, after rows were merged by their common prefixes."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the local engine samples and trains; ``auto`` takes a GPU where there is one."""
+    shard: bool = False
+    """Divide weights, gradients and moments among the processes of torchrun (FSDP2): for a model that does not fit one
+    device (docs/backends.md)."""
+
+
+class EndpointSection(Section):
+    """Where a model ``openai:NAME`` is served (any OpenAI-compatible chat endpoint), and how it is asked."""
+
+    urls: tuple[str, ...] = ()
+    """Base addresses, e.g. ``http://localhost:8000/v1``; several that serve the same model share the conversations."""
+    weights: tuple[float, ...] = ()
+    """Each address's share of the conversations; equal when unset."""
+    key_env: str = ""
+    """The environment variable that holds the key; unset sends none."""
+    server: Literal["openai", "vllm", "sglang"] = "openai"
+    """Which server's own fields are asked for: vLLM's and SGLang's give log-probabilities and token ids."""
+    tools: Literal["native", "text"] = "native"
+    """Whether tools go into the request, or stand as text in the first message, for servers that refuse them."""
+    limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What the endpoint calls the limit of new tokens; some hosted models take the second alone."""
+    extra: Mapping[str, Any] = {}
+    """Further fields of every request, e.g. ``chat_template_kwargs = {enable_thinking = false}``."""
+    without: tuple[str, ...] = ()
+    """Fields that the endpoint refuses, e.g. ``temperature`` or ``seed``."""
+    concurrency: int = Field(64, ge=1)
+    """Most requests at once an address; halved when it is overloaded, and slowly raised again."""
+    timeout_seconds: float = Field(300.0, gt=0)
+    """Of one attempt, to the last byte."""
+    deadline_seconds: float = Field(900.0, gt=0)
+    """Of one request with all its attempts and pauses; a longer one is a fault of the endpoint."""
+    retries: int = Field(6, ge=0)
+    """Further attempts after overload, server errors, broken connections and unusable answers."""
+    input_price: float = Field(0.0, ge=0)
+    """Of a million prompt tokens, for the cost in the metrics."""
+    output_price: float = Field(0.0, ge=0)
+    """Of a million sampled tokens."""
+
+    @model_validator(mode="after")
+    def _check(self) -> EndpointSection:
+        for url in self.urls:
+            if not url.startswith(("http://", "https://")):
+                raise ValueError(f"urls: {url!r} does not begin with http:// or https://")
+        if self.weights and (len(self.weights) != len(self.urls) or min(self.weights) <= 0):
+            raise ValueError(f"weights: one above 0 for each of the {len(self.urls)} urls")
+        return self
+
+
+class SamplerSection(Section):
+    """Who samples for the local trainer."""
+
+    type: Literal["embedded", "server"] = "embedded"
+    """``server`` is a vLLM or SGLang server on the same machine: ``endpoint.urls`` (one) and ``endpoint.server``. The
+    weights are pushed to it after each update (docs/backends.md)."""
+    folder: str | None = None
+    """Where a server reads the weights from, e.g. below /dev/shm; written before it is started."""
+
+
+class TinkerSection(Section):
+    """Where a model ``tinker:NAME`` is sampled and trained: hosted, or one's own server (docs/backends.md)."""
+
+    base_url: str | None = None
+    """Address of one's own server, e.g. ``http://localhost:8000``; unset for the hosted service."""
+    reduction: Literal["auto", "sum", "sequence_mean"] = "auto"
+    """How the server reduces a loss. ``auto`` takes hosted servers to sum and SkyRL to average, as its JAX backend
+    does; set ``sum`` for SkyRL's other backends."""
+    deadline_seconds: float = Field(1_800.0, gt=0)
+    """Of each call; a server that does not know the client's protocol says nothing."""
+    check_versions: bool = True
+    """Refuse client versions that SkyRL is known not to answer."""
+
+
+class CorpusSection(Section):
+    """The grounding documents."""
+
+    enabled: bool = True
+    """Whether designs are grounded at all; the no-corpus ablation turns it off."""
+    path: str | None = None
+    """A JSONL file, ``examples`` or ``scale`` for a bundled one, or unset for none."""
+    max_words: int = Field(6_000, ge=1)
+    """Words kept of a document: 6,000 for games, 4,000 for tool use."""
+    max_tokens: int | None = Field(None, ge=1)
+    """A further limit in tokens of the model."""
+
+
+class MemorySection(Section):
+    """Past environments shown to the designer."""
+
+    enabled: bool = True
+    size: int = Field(200, ge=1)
+    """Oldest out beyond it."""
+    positive: int = Field(2, ge=0)
+    """Good examples a prompt."""
+    negative: int = Field(1, ge=0)
+    """Examples named as too easy or too hard."""
+    max_tokens: int = Field(8_000, ge=0)
+    """Whole programs are shown; those beyond this budget are left out."""
+
+
+class DesignerSection(Section):
+    """Who writes environments, how many and how often."""
+
+    environments: int = Field(24, ge=0)
+    """E of the paper; 0 plays a fixed pool only."""
+    every: int = Field(4, ge=1)
+    """k: cycles between designs; 4 for games, 8 for tool use."""
+    attempts: int = Field(5, ge=1)
+    """Tries a slot, each with a fresh document."""
+    skills: tuple[str, ...] = GAME_SKILLS
+    """Six for games, six others for tool use (method section 2)."""
+    active_skills: int = Field(3, ge=1)
+    """Skills in use at a design cycle; the window moves on by as many at each. All of them in tool use."""
+    form: Literal["multi_turn", "single"] = "multi_turn"
+    """Of tool-use programs: several instructions one at a time, or one task with an answer (a skeleton: either)."""
+    skeleton: bool = False
+    """For small models: short examples in the prompt, and the head of the program is given."""
+    max_tokens: int = Field(16_384, ge=16)
+    temperature: float = Field(0.6, ge=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    top_k: int = Field(0, ge=0)
+    grammar: bool = False
+    """Bind a skeleton design to a grammar of small programs (needs llguidance): all of them run, few surprise."""
+    recent: int = Field(96, ge=8)
+    """Designs that the collapse alarm looks at."""
+    max_structure_share: float = Field(1 / 3, gt=0, le=1)
+    """Share of them with one structure above which it goes off."""
+    min_vendi: float = Field(0.1, ge=0, le=1)
+    """Their Vendi score over n (TF-IDF) below which it does."""
+    model: str | None = None
+    """Who designs and writes hints where it is not the model in training: ``frozen`` (that model as it started), or
+    what ``model.name`` takes. What another model wrote never trains: ``train`` must be false."""
+    endpoint: EndpointSection | None = None
+    """Of a designer ``openai:NAME``, where it is not served by ``[endpoint]``."""
+    difficulty: bool = False
+    """Whether the prompt asks for a constructor with ``difficulty``, whose levels validation then plays too; ours."""
+    train: bool = True
+    """Whether designs become training rows."""
+    train_rejected: bool = False
+    """Whether rejected designs do too, with the raw reward below. Small models need it to learn to write valid ones."""
+    rejected_reward: float = -0.5
+
+
+class HintSection(Section):
+    """The hint that the designer writes from its own program (method section 5)."""
+
+    max_words: int = Field(100, ge=1)
+    max_tokens: int = Field(256, ge=8)
+    temperature: float = Field(0.3, ge=0)
+    attempts: int = Field(3, ge=1)
+    """A leaking or empty hint is written again; after the last try the environment is rejected."""
+
+
+class ValidationSection(Section):
+    """What a program must survive (method section 4)."""
+
+    reward_bound: float = Field(1.0, gt=0)
+    """Rewards lie in [-bound, bound]; the paper's code allows 10."""
+    seeds: int = Field(6, ge=2)
+    """Seeds that it is reset with."""
+    panel: bool = True
+    """Whether oracle, no-op, random and copying players are tried."""
+    model_check: bool = False
+    """Tool use: ask the policy whether every criterion can be met by some tool, and reject what cannot."""
+    model_check_attempts: int = Field(3, ge=1)
+    """A verdict that is empty or cannot be read is asked for again; after the last try the attempt is a fault."""
+    model_check_tokens: int = Field(2_048, ge=8)
+    refuse_copies: bool = True
+    """Reject a program that has the structure and numbers of one in the pool, memory, or the examples."""
+    max_cosine: float | None = Field(None, gt=0, le=1)
+    """Also reject one whose embedding is this near to an accepted one's."""
+    embedder: str = "hashed"
+    """Of programs: ``hashed`` (words and pairs of words), ``minilm``, a folder or a hub name."""
+
+
+class SandboxSection(Section):
+    """Where programs run."""
+
+    type: Literal["forkserver", "process", "ray"] = "forkserver"
+    """``process`` starts an interpreter for each instance: the slow reference. ``ray`` runs a fork server on every node
+    of a Ray cluster."""
+    ray_address: str | None = None
+    """Of the cluster, as ``ray.init`` takes it (``auto``, ``HOST:PORT``); this machine alone when unset."""
+    require: tuple[str, ...] = ("rlimits", "no_new_privs", "seccomp")
+    """Layers without which nothing runs; `spadework doctor` shows which hold here."""
+    unsafe: bool = False
+    """Run programs even where those are missing: only for programs that you trust."""
+    max_instances: int = Field(4_096, ge=1)
+    """Live instances at once; further ones wait."""
+    max_memory_mb: int = Field(8_192, ge=64)
+    """Memory of all instances together; above it the largest is killed."""
+    cpu_seconds: float = Field(2.0, gt=0)
+    load_seconds: float = Field(5.0, gt=0)
+    wall_seconds: float = Field(20.0, gt=0)
+    memory_mb: int = Field(256, ge=32)
+
+
+class PoolSection(Section):
+    """The environments in play."""
+
+    seed_examples: bool = False
+    """Whether bundled examples stand in for memory and fill empty slots: a small model then has something to play."""
+    anchors: tuple[str, ...] = ()
+    """Bundled examples that stay in play all through the run, beside the designed ones: a fixed yardstick."""
+    source: str | None = None
+    """A fixed pool, in any format that ``spadework pool`` reads: environments are drawn from it at every cycle.
+
+    With ``designer.environments = 0`` nothing else is played: the fixed-pool baseline. Those of another domain are left
+    out; those without a hint are played unhinted only. Environments of a package are named: ``rlve:16``, ``rlve:400``,
+    ``rlve:Sorting,SAT``, ``reasoning-gym:all``, ``reasoning-gym:logic``; they need the extra ``baselines``.
+    """
+    per_cycle: int = Field(24, ge=1)
+    """Environments drawn at a cycle; E of the paper."""
+    replay: int = Field(0, ge=0)
+    """Environments that have left play, drawn from memory at every cycle and played again, unhinted: they train, and
+    show what was forgotten."""
+    retire: bool = False
+    """Whether mastered and hopeless environments leave their slots at once, until the next design fills these.
+
+    Those of a fixed pool leave its deck, and come back, the longest gone first, once it holds less than a draw takes.
+    """
+    replacement: bool = False
+    """Whether a cycle's draw forgets what earlier ones took; else all of the pool is played before any comes again."""
+
+
+class DifficultySection(Section):
+    """Levels of environments that have them. Defaults: RLVE's, as the paper's baseline runs it (section 9)."""
+
+    controller: Literal["off", "sliding_window", "learning_potential"] = "off"
+    """How a fixed pool's levels are drawn: from a window that slides up with the win rate, uniformly or by how far a
+    level's return moved; ``off`` plays every environment as it stands. Designed environments that take ``difficulty``
+    climb by the same window."""
+    tries: int = Field(128, ge=1)
+    """Episodes at the top level between looks at their win rate."""
+    win_rate: float = Field(0.9, gt=0, le=1)
+    """Win rate at the top level that opens the next one."""
+    width: int = Field(4, ge=1)
+    """Levels in a window, at most."""
+    cap: int = Field(20, ge=0)
+    """The highest level."""
+    explore: float = Field(0.2, ge=0, le=1)
+    """Share of draws that are uniform under ``learning_potential``; ours."""
+
+
+class FewShot(Section):
+    """One exchange shown before the first observation."""
+
+    observation: str
+    reply: str
+
+
+class PlaySection(Section):
+    """The agent's episodes."""
+
+    episodes: int = Field(16, ge=1)
+    """G: unhinted episodes an environment and cycle."""
+    hinted_episodes: int | None = None
+    """Hinted ones when an environment enters the pool; as many as unhinted when unset."""
+    plays_per_seed: int = Field(1, ge=1)
+    """Episodes of an arm that share a seed: above 1 they show how the seeds differ, on fewer seeds."""
+    paired: bool = True
+    """Whether both arms take the same seeds; unpaired, hinted episodes draw seeds of their own (for comparison)."""
+    allocation: Literal["fixed", "adaptive"] = "fixed"
+    """``adaptive`` plays less where that leaves the designer's reward as well known (``selfplay.play.allocation``)."""
+    start_episodes: int = Field(8, ge=2)
+    """Adaptive: episodes of each arm before the first look."""
+    batch_episodes: int = Field(6, ge=1)
+    """Adaptive: episodes of each arm between looks."""
+    tolerance: float = Field(0.18, ge=0)
+    """Adaptive: play until the raw reward varies by no more than this over a standard error on either side."""
+    max_turns: int = Field(25, ge=1)
+    max_tokens: int = Field(8_192, ge=1)
+    """New tokens a turn."""
+    max_episode_tokens: int = Field(32_768, ge=16)
+    temperature: float = Field(0.6, ge=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    """The authors' recipes use 0.95 with top-k 20, which biases the importance ratio."""
+    top_k: int = Field(0, ge=0)
+    system: str | None = None
+    """Replaces the agent's system prompt."""
+    few_shots: tuple[FewShot, ...] = ()
+    """Exchanges shown first; models under a billion parameters score 0 without."""
+    control_arms: tuple[Literal["placebo", "answer_only"], ...] = ()
+    """Further arms of an environment that enters the pool, as many episodes each as hinted ones, on the same seeds:
+    with the hint of another environment, or with what the oracle plays and nothing else. Only reported."""
+    concurrency: int = Field(256, ge=1)
+    """Episodes at once; without limit in a deterministic run."""
+    deadline_seconds: float | None = Field(None, gt=0)
+    """Seconds that episodes may take once a cycle's last environment is in play; those that take longer do not hold
+    the update and count as faults. Without limit when unset."""
+    carry_over: int = Field(0, ge=0)
+    """Further cycles that an unhinted episode may go on for after that; it joins its environment's group where it
+    ends. What a kill interrupts is lost."""
+
+
+class AgentSection(Section):
+    """How the agent's episodes become training rows (method section 6)."""
+
+    train_hinted: bool = False
+    """Whether hinted episodes train too, each arm its own group."""
+    return_type: Literal["last", "sum", "discounted"] = "last"
+    """``last``: the last step's reward if terminated, else 0, clipped to [-1, 1]."""
+    discount: float = Field(1.0, gt=0, le=1)
+    mask_truncated: bool = False
+    """Whether truncated episodes are left out of training."""
+    mask_malformed: bool = False
+    """Whether replies without an action, or with a tool call that cannot be read, are left out of training."""
+
+
+class RewardSection(Section):
+    """What the designer is paid (method section 7)."""
+
+    type: Literal["regret", "blend", "plateau", "learning_potential", "micro_lp", "variance"] = "blend"
+    delay: int | None = None
+    """Cycles until a design is scored; ``designer.every`` when unset."""
+    plateau_low: float = Field(0.4, ge=0, le=1)
+    plateau_high: float = Field(0.6, ge=0, le=1)
+    plateau_slope: float = Field(0.25, gt=0)
+    per_seed: bool = False
+    """Take the plateau of each seed's own mean and average over seeds; needs ``play.plays_per_seed`` above 1."""
+    blend_plateau: float = Field(0.6, ge=0, le=1)
+    """Weight of the plateau in ``blend``; the rest is regret's."""
+    regret_scale: float = Field(0.15, gt=0)
+    """Regret that earns full marks in ``blend``."""
+    gamma_fast: float = Field(0.98, ge=0, lt=1)
+    gamma_slow: float = Field(0.85, ge=0, lt=1)
+    micro_lp: Literal["slope", "halves"] = "slope"
+    timeout: float = -0.5
+    """Raw reward of an environment whose step hung."""
+    role_scaling: bool = True
+    """Scale by min(50, agent rows / designer rows x k)."""
+    max_role_scale: float = Field(50.0, gt=0)
+    role_weight: float = Field(1.0, gt=0)
+    """A further factor on what the designer is paid; 1 in the paper."""
+    novelty: float = Field(0.0, ge=0)
+    """Added to the raw reward for a unit of novelty: 1 minus the cosine with the nearest program written before."""
+
+
+class UpdateSection(Section):
+    """The optimiser and the loss (method section 8)."""
+
+    lr: float = Field(1e-6, gt=0)
+    clip_low: float = Field(0.2, gt=0)
+    clip_high: float = Field(0.28, gt=0)
+    importance_cap: float = Field(2.0, gt=0)
+    kl_coef: float = Field(0.0, ge=0)
+    grad_clip: float = Field(1.0, gt=0)
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.98, ge=0, lt=1)
+    weight_decay: float = Field(0.1, ge=0)
+    minibatches: int = Field(1, ge=1)
+    """Optimiser steps a batch."""
+
+
+class WarmupSection(Section):
+    """Supervised fine-tuning on the bundled examples, for small models; cached by content."""
+
+    enabled: bool = False
+    epochs: int = Field(4, ge=1)
+    lr: float = Field(1e-4, gt=0)
+    batch: int = Field(8, ge=1)
+    transcripts: int = Field(4, ge=0)
+    """Winning transcripts an example."""
+    levels: tuple[str, ...] = ("trivial", "easy")
+    """Examples used, by level."""
+    max_program: int = Field(760, ge=100)
+    """Characters of a program; longer ones teach a small model only to write what does not run, but are played."""
+
+
+class EvalSection(Section):
+    """What ``run.evaluate_every`` scores (docs/evals.md)."""
+
+    suites: tuple[str, ...] = ()
+    """Suites of ``spadework eval``, under the preset ``paper``."""
+    data: Mapping[str, str] = {}
+    """The user's file of each suite that needs one."""
+    pool: str | None = None
+    """Held-out environments, in any format that ``spadework pool`` reads; played in both arms."""
+    episodes: int = Field(8, ge=1)
+    """Of each held-out environment and arm."""
+    limit: int | None = Field(None, ge=1)
+    """Problems asked of each group of a suite; all when unset."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Of a reply, instead of the preset's: for models with short contexts."""
+
+
+class TrackSection(Section):
+    """Where metrics go beside the run directory; each tracker's own environment variables hold (docs/metrics.md)."""
+
+    to: tuple[Literal["tensorboard", "csv", "wandb", "mlflow", "trackio"], ...] | None = None
+    """Trackers beside ``metrics.jsonl``. Unset: TensorBoard where it is installed. Not the paper's."""
+    project: str = Field("spadework", min_length=1)
+    """Project (of MLflow: experiment) that the run stands in; it is named after its directory."""
+
+
+class RunConfig(Section):
+    """A whole run."""
+
+    domain: Domain = "games"
+    run: RunSection = RunSection()
+    model: ModelSection = ModelSection()
+    endpoint: EndpointSection = EndpointSection()
+    sampler: SamplerSection = SamplerSection()
+    tinker: TinkerSection = TinkerSection()
+    corpus: CorpusSection = CorpusSection()
+    memory: MemorySection = MemorySection()
+    designer: DesignerSection = DesignerSection()
+    hint: HintSection = HintSection()
+    validation: ValidationSection = ValidationSection()
+    sandbox: SandboxSection = SandboxSection()
+    pool: PoolSection = PoolSection()
+    difficulty: DifficultySection = DifficultySection()
+    play: PlaySection = PlaySection()
+    agent: AgentSection = AgentSection()
+    reward: RewardSection = RewardSection()
+    update: UpdateSection = UpdateSection()
+    warmup: WarmupSection = WarmupSection()
+    eval: EvalSection = EvalSection()
+    track: TrackSection = TrackSection()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fit_skills(cls, data: Any) -> Any:
+        """Tool use has skills of its own, and all are active, where nothing else is said."""
+        if not isinstance(data, Mapping) or data.get("domain") != "tool_use":
+            return data
+        given = data.get("designer", {})
+        given = given.model_dump(exclude_unset=True) if isinstance(given, DesignerSection) else given
+        if not isinstance(given, Mapping):
+            return data
+        skills = given.get("skills", TOOL_SKILLS)
+        active = max(1, len(skills)) if isinstance(skills, tuple) else 1
+        return {**data, "designer": {"skills": skills, "active_skills": active, **given}}
+
+    @model_validator(mode="after")
+    def _check(self) -> RunConfig:
+        if self.reward.plateau_low > self.reward.plateau_high:
+            raise ValueError("reward.plateau_low is above reward.plateau_high")
+        if self.designer.grammar and not (self.designer.skeleton and self.domain == "games"):
+            raise ValueError('designer.grammar binds skeleton designs of domain = "games"')
+        self._check_seeds()
+        self._check_deadline()
+        self._check_sampler()
+        if self.run.evaluate_every and not (self.eval.suites or self.eval.pool):
+            raise ValueError("run.evaluate_every needs something to score: eval.suites or eval.pool")
+        if self.designer.model is not None and self.designer.train:
+            raise ValueError(
+                "designer.model designs, and what another model wrote never trains: set designer.train=false"
+            )
+        if self.validation.model_check and self.domain != "tool_use":
+            raise ValueError('validation.model_check is for domain = "tool_use"')
+        if not (self.designer.environments or self.pool.anchors or self.pool.source):
+            raise ValueError("nothing to play: designer.environments is 0, without pool.anchors or pool.source")
+        if self.designer.active_skills > len(self.designer.skills):
+            raise ValueError(
+                f"designer.active_skills is {self.designer.active_skills}, but there are "
+                f"{len(self.designer.skills)} skills"
+            )
+        return self
+
+    def _check_deadline(self) -> None:
+        """What depends on the clock repeats itself in no run."""
+        play = self.play
+        if play.deadline_seconds is not None and self.run.deterministic:
+            raise ValueError("play.deadline_seconds goes by the clock: leave it unset in a run.deterministic run")
+        if play.carry_over and play.deadline_seconds is None:
+            raise ValueError("play.carry_over needs play.deadline_seconds")
+        if play.carry_over and play.allocation == "adaptive":
+            raise ValueError('play.carry_over needs play.allocation = "fixed": the rule weighs one cycle\'s seeds')
+
+    def _check_sampler(self) -> None:
+        """A server must be known by its calls, and promises no determinism."""
+        if self.sampler.type == "embedded":
+            return
+        if self.sampler.folder is None or len(self.endpoint.urls) != 1 or self.endpoint.server == "openai":
+            raise ValueError(
+                'sampler.type = "server" needs sampler.folder, one address in endpoint.urls, and endpoint.server = '
+                '"vllm" or "sglang"'
+            )
+        if self.run.deterministic or self.designer.grammar:
+            raise ValueError('run.deterministic and designer.grammar need sampler.type = "embedded"')
+
+    def _check_seeds(self) -> None:
+        """Plays of one seed belong together; both arms are looked at after as many episodes."""
+        play = self.play
+        if self.reward.per_seed and play.plays_per_seed == 1:
+            raise ValueError("reward.per_seed needs play.plays_per_seed above 1")
+        counts = {"episodes": play.episodes, "hinted_episodes": self.hinted_episodes}
+        if play.allocation == "adaptive":
+            if not play.paired:
+                raise ValueError('play.allocation = "adaptive" weighs seeds of both arms: it needs play.paired')
+            if self.hinted_episodes not in (0, play.episodes):
+                raise ValueError('play.allocation = "adaptive" needs play.hinted_episodes unset, or 0')
+            counts |= {"start_episodes": play.start_episodes, "batch_episodes": play.batch_episodes}
+        for name, count in counts.items():
+            if count % play.plays_per_seed:
+                raise ValueError(f"play.{name} is {count}: no multiple of play.plays_per_seed = {play.plays_per_seed}")
+
+    @property
+    def delay(self) -> int:
+        """Cycles between a design and its reward."""
+        return self.designer.every if self.reward.delay is None else self.reward.delay
+
+    @property
+    def hinted_episodes(self) -> int:
+        """Hinted episodes of an environment that enters the pool."""
+        return self.play.episodes if self.play.hinted_episodes is None else self.play.hinted_episodes

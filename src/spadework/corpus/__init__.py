@@ -1,0 +1,1 @@
+"""Grounding documents: reading them, and making them from what is installed."""

@@ -1,0 +1,111 @@
+"""Varies the oracle's winning answer: what means the same must win, a near miss must not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from spadework.envs.check.findings import Finding
+from spadework.envs.check.panel import Bench
+from spadework.envs.check.players import Play, decode, encode
+
+_INTEGER = re.compile(r"[-+]?\d+")
+_DECIMAL = re.compile(r"[-+]?\d*\.\d+")
+_LIST = re.compile(r"\s*[\[(]?\s*\S+(?:\s*,\s*\S+)+\s*[\])]?\s*")
+ACCEPTED_SHARE = 0.75
+"""A kind of near miss that wins on this share of seeds is the grader's fault; below it, another right answer's luck."""
+
+
+def equivalents(answer: str) -> dict[str, str]:
+    """Kind of variant -> another way to write the same answer."""
+    found = {"spaces": f"  {answer} ", "a trailing period": f"{answer}."}
+    if _INTEGER.fullmatch(answer):
+        found["a decimal"] = f"{answer}.0"
+        if len(answer.lstrip("+-")) > 3:
+            found["thousands separators"] = f"{int(answer):,}"
+    elif _DECIMAL.fullmatch(answer):
+        found["a trailing zero"] = f"{answer}0"
+        if (value := Fraction(answer)).denominator <= 1000:
+            found["a fraction"] = f"{value.numerator}/{value.denominator}"
+    elif "," in answer and _LIST.fullmatch(answer):
+        found["spaces after commas"] = re.sub(r"\s*,\s*", ", ", answer)
+        found["no spaces after commas"] = re.sub(r"\s*,\s*", ",", answer)
+    elif answer.isalpha():
+        found["upper case"] = answer.upper()
+        found["lower case"] = answer.lower()
+        found["\\text"] = rf"\text{{{answer}}}"
+    return {kind: variant for kind, variant in found.items() if variant != answer}
+
+
+def near_misses(answer: str) -> dict[str, str]:
+    """Kind of mistake -> a wrong answer close to the right one."""
+    found = {"an empty answer": " "}
+    if _INTEGER.fullmatch(answer):
+        found |= {"one more": str(int(answer) + 1), "one less": str(int(answer) - 1), "another digit": f"{answer}7"}
+        if len(answer.lstrip("+-")) > 1:
+            found["the first digits"] = answer[:-1]
+        if int(answer):
+            found["the other sign"] = str(-int(answer))
+    elif _DECIMAL.fullmatch(answer):
+        found |= {"one more": str(float(answer) + 1), "the other sign": str(-float(answer))}
+    elif len(parts := re.split(r"[,\s]+", answer.strip())) > 1:
+        found["all but the last item"] = ", ".join(parts[:-1])
+        found["the last item"] = parts[-1]
+    elif len(answer) > 2 and answer.isalpha():
+        found |= {"the first letters": answer[:-1], "the letters backwards": answer[::-1]}
+    return {kind: wrong for kind, wrong in found.items() if wrong != answer}
+
+
+async def check(bench: Bench) -> list[Finding]:
+    """Play variants of the oracle's last answer on each seed that it won."""
+    plays = [(each, answer) for each in bench.solved if each.win and (answer := decode(each.actions[-1], "games"))]
+    if len(plays) < 3:
+        return []
+    rejected = {kind: [not win for win in wins] for kind, wins in (await _by_kind(bench, plays, equivalents)).items()}
+    accepted = await _by_kind(bench, plays, near_misses)
+    bench.table.rejected += [value for values in rejected.values() for value in values]
+    bench.table.accepted += [value for values in accepted.values() for value in values]
+    findings = [
+        Finding("ENV601", f"the right answer written with {kind} loses on every seed")
+        for kind, values in rejected.items()
+        if len(values) >= 3 and all(values)
+    ]
+    findings += [
+        Finding("ENV602", f"{kind} for the right answer wins on {sum(values)} of {len(values)} seeds")
+        for kind, values in accepted.items()
+        if len(values) >= 3 and sum(values) >= ACCEPTED_SHARE * len(values)
+    ]
+    return findings + await _shotgun(bench, plays)
+
+
+async def _by_kind(
+    bench: Bench, plays: Sequence[tuple[Play, str]], vary: Callable[[str], dict[str, str]]
+) -> dict[str, list[bool]]:
+    """Kind of variant -> whether it wins, for each play whose answer has one."""
+    variants = [(kind, each, varied) for each, answer in plays for kind, varied in vary(answer).items()]
+    wins: dict[str, list[bool]] = {}
+    won = await _wins(bench, [(each, varied) for _, each, varied in variants])
+    for (kind, _, _), win in zip(variants, won, strict=True):
+        wins.setdefault(kind, []).append(win)
+    return wins
+
+
+async def _wins(bench: Bench, variants: Sequence[tuple[Play, str]]) -> list[bool]:
+    """Whether a play wins with another last answer, for each."""
+    scripts = [(each.seed, [*each.actions[:-1], encode(answer, "games")]) for each, answer in variants]
+    return await bench.wins("variant", scripts)
+
+
+async def _shotgun(bench: Bench, plays: list[tuple[Play, str]]) -> list[Finding]:
+    """Names the answers of every seed at once, the right one in no fixed place."""
+    answers = sorted({answer for _, answer in plays})
+    if len(answers) < 3:
+        return []
+    for separator in (", ", " "):
+        wins = await _wins(bench, [(each, separator.join(answers)) for each, _ in plays])
+        if sum(wins) >= ACCEPTED_SHARE * len(wins):
+            return [
+                Finding("ENV603", f"naming {len(answers)} answers at once wins on {sum(wins)} of {len(wins)} seeds")
+            ]
+    return []

@@ -1,0 +1,199 @@
+"""What running a program shows: faults, seeds, determinism, who wins, leaks and grading.
+
+Three instances do: one is played, one lends the oracle its ``solution()`` for the same seed and past actions, and one
+in a process of its own repeats what the first did. Faults of the sandbox propagate; they say nothing about a program.
+"""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from spadework.envs.check import graders, panel, runtime_tools
+from spadework.envs.check import levels as level_check
+from spadework.envs.check.findings import CODES, Finding, fatal
+from spadework.envs.check.leaks import check_hint, prints_formula
+from spadework.envs.check.panel import Statistics, Table
+from spadework.envs.check.players import Play, encode, oracle, recite
+from spadework.envs.check.runtime_tools import hidden_values
+from spadework.envs.sandbox.base import Limits, Sandbox, Session
+from spadework.errors import ProgramError
+from spadework.types import Domain
+
+__all__ = ["RuntimeChecks", "RuntimeReport", "Statistics", "check_hint", "check_runtime", "fatal", "hidden_values"]
+
+_PROBES = ("", "probe", "50", "7", "yes", "B", "(1, 2)", "1 2 3", "-0.5", "\\frac{1}{2}", "é∑ {}")
+
+
+_ELSEWHERE = "\n_spadework_ballast = [bytearray(size) for size in range(1, 4000, 7)]\n"
+"""Appended for the repeat: a sandbox that forks would give every object the address that it had the first time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeChecks:
+    """What to run, and what is too much. A program's own ``max_turns`` bounds every play, capped by ``limits``."""
+
+    domain: Domain = "games"
+    limits: Limits = field(default_factory=Limits)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    probes: tuple[str, ...] = _PROBES
+    """What is said first, to see that step bears it; as answers, so they are boxed or tagged."""
+    panel: bool = True
+    """Whether the oracle, the no-op, the random and the other players play."""
+    grading: bool = True
+    """Whether the oracle's last answer is varied."""
+    levels: bool = True
+    """Whether a program that takes ``difficulty`` is played at other levels too."""
+    random_plays: int = 20
+    max_random_wins: float = 0.15
+    max_constant_wins: float = 0.8
+    min_copied_wins: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReport:
+    """Findings, errors first, and what the plays looked like."""
+
+    findings: tuple[Finding, ...]
+    statistics: Statistics
+    oracle: tuple[Play, ...] = ()
+    """The oracle's play of each seed; what ``check_hint`` wants to know."""
+
+
+async def check_runtime(sandbox: Sandbox, source: str, settings: RuntimeChecks) -> RuntimeReport:
+    """Run every check that ``settings`` ask for. Raises ``SandboxError`` only."""
+    check = _Check(sandbox, source, settings)
+    async with AsyncExitStack() as stack:
+        try:
+            await check.run(stack)
+        except ProgramError as error:
+            check.findings.append(_of_fault(error))
+    rank = {"error": 0, "warning": 1, "info": 2}
+    findings = sorted(dict.fromkeys(check.findings), key=lambda finding: (rank[finding.severity], finding.code))
+    return RuntimeReport(tuple(findings), check.table.statistics(), tuple(check.solved))
+
+
+def _of_fault(error: ProgramError) -> Finding:
+    fault = error.fault
+    code = fault.code if fault.code in CODES else "ENV203"
+    return Finding(code, " ".join([fault.message, *getattr(error, "__notes__", ())]))
+
+
+class _Check:
+    """One run of all checks over one program."""
+
+    def __init__(self, sandbox: Sandbox, source: str, settings: RuntimeChecks) -> None:
+        self.sandbox = sandbox
+        self.source = source
+        self.settings = settings
+        self.findings: list[Finding] = []
+        self.table = Table()
+        self.solved: list[Play] = []
+        self.turns = settings.limits.max_turns
+
+    async def run(self, stack: AsyncExitStack) -> None:
+        session = await self._open(stack)
+        self.turns = min(session.max_turns, self.settings.limits.max_turns)
+        first = await self._probe(session)
+        if self.settings.panel:
+            await self._oracle(session, stack)
+            bench = panel.Bench(session, self.settings, self.turns, self.table, self.solved)
+            self.findings += await panel.check(bench)
+            if self.settings.grading and self.settings.domain == "games":
+                self.findings += await graders.check(bench)
+        if self.settings.domain == "tool_use":
+            await self._tools(session, stack)
+        await self._repeat(session, first, stack)
+        if self.settings.levels and self.settings.panel and not fatal(self.findings):
+            self.findings += await level_check.check(self.sandbox, self.source, self.settings)
+
+    async def _open(self, stack: AsyncExitStack, suffix: str = "") -> Session:
+        session = await self.sandbox.open(self.source + suffix, self.settings.limits)
+        stack.push_async_callback(session.close)
+        return session
+
+    def _probes(self) -> list[str]:
+        """What is said turn for turn, the last probe for ever."""
+        said = [encode(probe, self.settings.domain) if probe else "" for probe in self.settings.probes]
+        return [said[min(turn, len(said) - 1)] for turn in range(self.turns)]
+
+    async def _probe(self, session: Session) -> Play:
+        """The first play of the instance, and whether other seeds give other tasks."""
+        seeds = self.settings.seeds
+        first, *others = await recite(session, [(seeds[0], self._probes()), *((seed, ()) for seed in seeds[1:])])
+        plays, openings = [first], {each.opening for each in (first, *others)}
+        if not all(opening.strip() for opening in openings):
+            self.findings.append(Finding("ENV211", "reset gave an empty observation"))
+        if len(openings) == 1 and len(seeds) > 1:
+            plays += await recite(session, [(seed, self._probes()) for seed in seeds[1:]])
+        self.seeds_matter = len({each.transcript for each in plays}) > 1 or len(openings) > 1
+        if any(prints_formula(opening) for opening in openings):
+            self.findings.append(Finding("ENV505", "an equation in letters stands in the first observation"))
+        for each in plays:
+            self.table.add("probe", each)
+        if not plays[0].done and len(plays[0].steps) >= session.max_turns:
+            self.findings.append(Finding("ENV210", f"nothing had ended after {len(plays[0].steps)} turns"))
+        return plays[0]
+
+    async def _oracle(self, session: Session, stack: AsyncExitStack) -> None:
+        shadow = await self._open(stack)
+        try:
+            for seed in self.settings.seeds:
+                self.solved.append(await oracle(session, shadow, seed, self.settings.domain, self.turns))
+        except ProgramError as error:
+            if error.fault.code != "ENV204":
+                raise
+            self.findings.append(Finding("ENV406", "the program has no solution()"))
+            return
+        for each in self.solved:
+            self.table.add("oracle", each)
+        lost = [each for each in self.solved if not each.win]
+        if lost:
+            self.findings.append(_lost(lost[0], len(lost), len(self.solved), self.turns))
+
+    async def _tools(self, session: Session, stack: AsyncExitStack) -> None:
+        self.findings += runtime_tools.live_schemas(self.source, session)
+        inside = await self._open(stack, runtime_tools.probe_for(self.source))
+        seen = await runtime_tools.look(inside, self.solved, self.settings.seeds)
+        won = bool(self.solved) and all(each.win for each in self.solved)
+        self.findings += runtime_tools.judge(seen, won)
+        self.findings += runtime_tools.underivable(self.solved, session.tools)
+
+    async def _repeat(self, session: Session, first: Play, stack: AsyncExitStack) -> None:
+        """The first play again: in a fresh process, and in the instance that has been played ever since."""
+        said = {each.actions for each in self.solved}
+        if not self.seeds_matter and len(said) <= 1 and len(self.settings.seeds) > 1:
+            self.findings.append(Finding("ENV302", f"{len(self.settings.seeds)} seeds give one and the same task"))
+        fresh = await self._open(stack, _ELSEWHERE)
+        last = self.solved[-1] if self.solved else first
+        elsewhere = await recite(fresh, [(each.seed, each.actions) for each in (first, last)])
+        later = await recite(session, [(first.seed, first.actions)])
+        for before, again, code in (
+            (first, elsewhere[0], "ENV306"),
+            (first, later[0], "ENV305"),
+            (last, elsewhere[1], "ENV306"),
+        ):
+            if again.transcript != before.transcript:
+                self.findings.append(Finding(code, f"seed {before.seed}: {_difference(before, again)}"))
+                return
+
+
+def _lost(example: Play, lost: int, plays: int, turns: int) -> Finding:
+    share = f"solution() loses on {lost} of {plays} seeds"
+    last = example.steps[-1]
+    insists = len(example.steps) > 1 and len(set(example.actions)) == 1
+    if insists:
+        return Finding("ENV401", f"{share}: it says {example.actions[0][:60]!r} again and again")
+    if example.done and last.reward < 1 and last.truncated and not last.terminated:
+        return Finding("ENV405", f"{share}: the episode is cut after {len(example.steps)} turns")
+    if not example.done and len(example.steps) >= turns:
+        return Finding("ENV405", f"{share}: nothing is won after {turns} turns")
+    how = f"terminated={last.terminated}, reward={last.reward:g}"
+    return Finding("ENV401", f"{share}: {example.actions[-1][:60]!r} ended with {how}")
+
+
+def _difference(before: Play, again: Play) -> str:
+    for turn, (one, other) in enumerate(zip(before.transcript, again.transcript, strict=False)):
+        if one != other:
+            return f"turn {turn} gave {one!r:.80} and then {other!r:.80}"
+    return f"{len(before.steps)} turns and then {len(again.steps)}"

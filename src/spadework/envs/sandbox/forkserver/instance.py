@@ -1,0 +1,385 @@
+"""One live instance as the host sees it: a socket, a deadline, and what it died of.
+
+Both sandboxes use this class; they differ in how a child is born, killed and reaped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from spadework.envs.sandbox.base import Limits, Script, Step, blame
+from spadework.envs.sandbox.forkserver.inside import wire
+from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED, NO_START, cpu_seconds, death, hello, proc
+from spadework.envs.sandbox.forkserver.replies import Replies, Reply, deal
+from spadework.errors import FaultError, ProgramError, SandboxError
+
+START_SECONDS = 60.0
+"""Wall seconds that a child may take to say that it is ready."""
+RECEIVE = 1 << 16
+"""Bytes read at once: a larger buffer would be mapped anew for each."""
+GRACE_SECONDS = 1.0
+"""Wall seconds from the end of a connection to the end of its process."""
+
+
+class Instance:
+    """A ``Session`` over the socket of one child."""
+
+    def __init__(
+        self, sock: socket.socket, limits: Limits, kill: Callable[[], None], gate: asyncio.Semaphore | None = None
+    ) -> None:
+        sock.setblocking(False)
+        if sys.platform.startswith("linux"):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.limits = limits
+        self.id = 0
+        """What its zygote calls it."""
+        self.pid = 0
+        self.vouched: asyncio.Future[int] | None = None
+        """Its process id as its zygote knows it, once it tells; None where there is no zygote."""
+        self.forked = False
+        """Whether a template forked it: a birth that untrusted code had a hand in."""
+        self.forks = 0
+        self.forking = 0
+        """Plays of this template that were started, and that are on their way."""
+        self.calls = 0
+        """Requests sent so far; the current one's id."""
+        self.fault: FaultError | None = None
+        self._sock = sock
+        self._kill = kill
+        self._gate = gate
+        self._loop = asyncio.get_running_loop()
+        self.shared_bytes = 0
+        """Memory that it had from the start, which it shares with what it was forked from."""
+        self._started = False
+        self._called = False
+        self._reply: asyncio.Future[Reply] | None = None
+        self._replies = Replies(limits.max_observation)
+        self._dispatched = self._cpu_before = self._cpu_allowed = 0.0
+        self._deadline: asyncio.TimerHandle | None = None
+        self._max_turns = limits.max_turns
+        self._tools: tuple[Mapping[str, Any], ...] = ()
+        self.exited: asyncio.Future[int] = self._loop.create_future()
+        """The exit status, once the owner has reaped the process."""
+        self.exited.add_done_callback(lambda _: self._connection_lost())
+
+    @property
+    def max_turns(self) -> int:
+        """See ``Session``."""
+        return self._max_turns
+
+    @property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """See ``Session``."""
+        return self._tools
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way, or a fork."""
+        return self._reply is not None or self.forking > 0
+
+    async def start(self) -> None:
+        """Wait until the child has confined itself; the kernel tells us its process id."""
+        if self.fault is not None:  # its zygote died before anyone waited
+            raise self.fault
+        ready: asyncio.Future[int] = self._loop.create_future()
+        self._loop.add_reader(self._sock.fileno(), _settle, ready)
+        try:
+            await _first(START_SECONDS, ready, self.exited)
+        finally:
+            self._mute()
+        data, self.pid = hello(self._sock) if self.fault is None else (b"", 0)
+        if not data:  # its end tells more, if it comes
+            await _first(GRACE_SECONDS, self.exited)
+        if data != wire.HELLO and self.forked and self.exited.done():
+            self.fail(death(self.exited.result()))
+        elif data != wire.HELLO:
+            self.fail(SandboxError(NO_START, "a sandboxed child did not start", data.decode(errors="replace")))
+        if self.fault is None and self.vouched is not None:
+            await _first(None, self.vouched, self.exited)
+        if self.fault is None and not self._is_itself():
+            self.fail(ProgramError(wire.DIED, "broke the protocol: another process spoke for it"))
+        if self.fault is not None:
+            raise self.fault
+        self._started = True
+        self._loop.add_reader(self._sock.fileno(), self._readable)
+
+    def _is_itself(self) -> bool:
+        """Whether the process that said it is ready is the one that the zygote vouches for: its CPU clock is read."""
+        if self.vouched is None or not self.vouched.done():
+            return self.vouched is None
+        try:
+            status = proc(self.pid, "status")
+        except OSError:
+            return True  # the host hides processes from us
+        ids = status.partition("NSpid:")[2].partition("\n")[0].split()
+        return not ids or ids[-1] == str(self.vouched.result())
+
+    async def compile(self, source: str) -> bytes:
+        """Marshalled code of ``source``: for ``load``, and for no process but a child."""
+        reply = await self._request(wire.COMPILE, source.encode("utf-8", "replace"), self.limits.load_seconds)
+        code = reply.told.get("code")
+        if not isinstance(code, str):
+            raise self._breach("the reply to compile lacks the code")
+        return base64.b64decode(code)
+
+    def inherit(self, template: Instance) -> None:
+        """What is known of the program that ``template`` has loaded."""
+        self._max_turns = template.max_turns
+
+    async def load(self, source: str, code: bytes = b"") -> None:
+        """Run the program's module and build its environment; ``code`` is what ``compile`` gave, if it was asked."""
+        wanted = ("max_observation", "reward_bound", "max_turns")
+        limits = {name: value for name, value in asdict(self.limits).items() if name in wanted}
+        meta = json.dumps({"source": source, "limits": limits}).encode()
+        body = len(meta).to_bytes(4, "little") + meta + code
+        self._take_turns(await self._request(wire.LOAD, body, self.limits.load_seconds))
+
+    async def reset(self, seed: int) -> Step:
+        """See ``Session``."""
+        return self._start(await self._request(wire.RESET, str(seed).encode(), self.limits.cpu_seconds))
+
+    def _start(self, reply: Reply) -> Step:
+        self._take_turns(reply)
+        info, tools = reply.told.get("info"), reply.told.get("tools")
+        if not isinstance(info, dict) or not isinstance(tools, list):
+            raise self._breach("the reply to reset lacks its parts")
+        self._tools = tuple(tool for tool in tools if isinstance(tool, dict))
+        return Step(reply.observation, info=info)
+
+    async def step(self, action: str) -> Step:
+        """See ``Session``."""
+        body = action.encode("utf-8", "replace")
+        return self._step(await self._request(wire.STEP, body, self.limits.cpu_seconds))
+
+    async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
+        """See ``Session``. One request; the limits of a call hold for each reset and step."""
+        if not scripts:
+            return []
+        asked = [(seed, list(actions)) for seed, actions in scripts]
+        body = json.dumps(asked, ensure_ascii=False).encode("utf-8", "replace")
+        most = sum(1 + len(actions) for _, actions in asked)
+        try:
+            last = await self._request(wire.PLAY, body, self.limits.cpu_seconds, replies=most)
+        except ProgramError as error:
+            _, action = deal(asked, self._replies.early)
+            if action is not None:
+                blame(error, action)
+            raise
+        episodes, action = deal(asked, [*self._replies.early, last])
+        if action is not None or len(episodes) < len(asked) or sum(map(len, episodes)) <= len(self._replies.early):
+            raise self._breach("more or fewer replies than resets and steps")
+        return [[self._start(opening), *map(self._step, steps)] for opening, *steps in episodes]
+
+    def _step(self, reply: Reply) -> Step:
+        if not abs(reply.reward) <= self.limits.reward_bound:  # NaN fails too
+            raise self._breach(f"a reward of {reply.reward}")
+        terminated, truncated = bool(reply.flags & wire.TERMINATED), bool(reply.flags & wire.TRUNCATED)
+        return Step(reply.observation, reply.reward, terminated, truncated, reply.told)
+
+    async def call(self, method: str, *args: Any) -> Any:
+        """See ``Session``."""
+        body = json.dumps({"method": method, "args": args}).encode()
+        reply = await self._request(wire.CALL, body, self.limits.cpu_seconds)
+        if "result" not in reply.told:
+            raise self._breach("the reply to a call lacks its result")
+        return reply.told["result"]
+
+    async def close(self) -> None:
+        """See ``Session``."""
+        self.fail(SandboxError(CLOSED, "the session is closed"))
+        await _first(GRACE_SECONDS, self.exited)
+
+    def fail(self, fault: FaultError) -> None:
+        """Kill the child; this and every later call raises ``fault``. The first fault stands."""
+        if self.fault is not None:
+            return
+        self.fault = fault
+        self._hang_up()
+        if not self.exited.done():
+            self._kill()
+        self._answer(fault)
+
+    def cpu(self) -> float:
+        """CPU seconds that the child has burnt; 0 when it is gone."""
+        return cpu_seconds(self.pid)
+
+    async def _request(self, operation: int, body: bytes, cpu_seconds: float, replies: int = 1) -> Reply:
+        """The last of at most so many replies; the others are in ``_replies.early``."""
+        if self._called:
+            raise RuntimeError("one call at a time: a session is one player's")
+        self._called = True
+        self.calls = (self.calls + 1) & 0xFFFFFFFF
+        self._replies.expect(self.calls, replies)
+        try:
+            if self._gate is None:
+                return await self._dispatch(operation, body, cpu_seconds)
+            async with self._gate:
+                return await self._dispatch(operation, body, cpu_seconds)
+        finally:
+            self._called = False
+
+    async def _dispatch(self, operation: int, body: bytes, cpu_seconds: float) -> Reply:
+        if self.fault is not None:
+            raise self.fault
+        reply: asyncio.Future[Reply] = self._loop.create_future()
+        self._reply, self._cpu_allowed = reply, cpu_seconds
+        self._start_clock()
+        try:
+            self._send(wire.REQUEST.pack(len(body), self.calls, operation) + body, reply)
+            answer = await reply
+        except asyncio.CancelledError:
+            self.fail(SandboxError(CLOSED, "a call was given up"))
+            raise
+        finally:
+            self._reply = None
+        if answer.flags & wire.FAULT:
+            raise self._reported(answer)
+        return answer
+
+    def _send(self, message: bytes, reply: asyncio.Future[Reply]) -> None:
+        try:
+            sent = self._sock.send(message)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            return  # the connection is gone: reading finds out why
+        if sent < len(message):
+            rest = self._loop.create_task(self._loop.sock_sendall(self._sock, message[sent:]))
+            rest.add_done_callback(_forget)
+            reply.add_done_callback(lambda _: rest.cancel())
+
+    def _start_clock(self) -> None:
+        """A call begins: see to it that it is judged in time. A timer outlives its call: most find nothing to judge."""
+        self._dispatched, self._cpu_before = self._loop.time(), self.cpu()
+        due = self._dispatched + min(self._cpu_allowed, self.limits.wall_seconds)
+        if self._deadline is None or self._deadline.when() > due:
+            self._judge_at(due)
+
+    def _judge_at(self, due: float) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self._loop.call_at(due, self._judge)
+
+    def _judge(self) -> None:
+        """At the earliest moment at which a call can have used up its CPU or its wall time."""
+        self._deadline = None
+        if self._reply is None:
+            return
+        used, passed = self.cpu() - self._cpu_before, self._loop.time() - self._dispatched
+        if used >= self._cpu_allowed:
+            self.fail(ProgramError(wire.HANG, f"{used:.3f} CPU seconds in one call; the limit is {self._cpu_allowed}"))
+        elif passed >= self.limits.wall_seconds:
+            self.fail(ProgramError(wire.HANG, f"no answer within {self.limits.wall_seconds} seconds"))
+        else:
+            wait = min(self._cpu_allowed - used, self.limits.wall_seconds - passed)
+            self._judge_at(self._loop.time() + max(wait, 0.001))
+
+    def _readable(self) -> None:
+        try:
+            data = self._sock.recv(RECEIVE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._connection_lost()
+        elif self._reply is None:
+            self._breach("bytes that nobody asked for")
+        else:
+            self._take(data)
+
+    def _take(self, data: bytes) -> None:
+        try:
+            replies = self._replies.read(data)
+        except ValueError as error:
+            self._breach(str(error))
+            return
+        if replies and replies[-1].flags & wire.MORE:
+            self._start_clock()
+        elif replies:
+            self._answer(replies[-1])
+
+    def _answer(self, answer: Reply | FaultError) -> None:
+        if self._reply is None or self._reply.done():
+            return
+        if isinstance(answer, Reply):
+            self._reply.set_result(answer)
+        else:
+            self._reply.set_exception(answer)
+
+    def _reported(self, answer: Reply) -> ProgramError:
+        """The fault that a child reported; fatal if it ran out of memory or did not load."""
+        code, detail = answer.told.get("code"), answer.told.get("detail", "")
+        if code not in wire.CHILD_CODES or not isinstance(detail, str):
+            return self._breach(f"a fault of code {code!r}")
+        fault = ProgramError(code, answer.observation, detail)
+        if code in (wire.MEMORY, wire.NO_SYNTAX, wire.NO_CLASS, wire.NO_START):
+            self.fail(fault)
+        return fault
+
+    def _take_turns(self, reply: Reply) -> None:
+        turns = reply.told.get("max_turns")
+        if not isinstance(turns, int) or not 1 <= turns <= self.limits.max_turns:
+            raise self._breach(f"a turn budget of {turns!r}")
+        self._max_turns = turns
+
+    def _breach(self, what: str) -> ProgramError:
+        fault = ProgramError(wire.DIED, f"broke the protocol: {what}")
+        self.fail(fault)
+        return fault
+
+    def _hang_up(self) -> None:
+        self._mute()
+        self._sock.close()
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _mute(self) -> None:
+        """Stop listening; by number, since looking a socket up in vain would print it."""
+        if self._sock.fileno() >= 0:
+            self._loop.remove_reader(self._sock.fileno())
+
+    def _connection_lost(self) -> None:
+        """The child has hung up or has exited, unasked. Wait for its exit status, which says why, but not long."""
+        if self.fault is not None or not self._started:
+            return  # ``start`` judges a child that did not
+        if self.exited.done():
+            self.fail(death(self.exited.result()))
+        else:
+            self._mute()
+            hung_up = ProgramError(wire.DIED, "hung up without exiting")
+            self._loop.call_later(GRACE_SECONDS, self.fail, hung_up)
+
+
+def _forget(task: asyncio.Task[None]) -> None:
+    """A request that could not be sent to its end: reading finds out why."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _settle(future: asyncio.Future[int]) -> None:
+    if not future.done():
+        future.set_result(0)
+
+
+async def _first(seconds: float | None, *futures: asyncio.Future[int]) -> None:
+    """Wait for any of ``futures``, for so long: ``asyncio.wait`` at a third of its cost, which every start pays."""
+    if any(future.done() for future in futures):
+        return
+    woken: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    timer = None if seconds is None else woken.get_loop().call_later(seconds, _settle, woken)
+    for future in futures:
+        future.add_done_callback(lambda _: _settle(woken))
+    try:
+        await woken
+    finally:
+        if timer is not None:
+            timer.cancel()

@@ -1,0 +1,77 @@
+"""What the kernel tells the host of a child: who spoke, what it burnt, and what it died of."""
+
+from __future__ import annotations
+
+import array
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+
+from spadework.envs.sandbox.forkserver.inside import wire
+from spadework.errors import FaultError, ProgramError, SandboxError
+
+BROKEN, NO_START, CLOSED, LOST, POOL_MEMORY = "SBX001", "SBX002", "SBX003", "SBX004", "SBX005"
+"""Sandbox faults: a layer is missing; a child did not start; closed by the host; killed from outside; pool memory."""
+CREDENTIALS = struct.Struct("iII")
+PAGE = resource.getpagesize()
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds that a process has burnt; 0 when it is gone."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # the kernel's name for another process's CPU clock
+    except OSError:
+        return 0.0
+
+
+def proc(pid: int, name: str) -> str:
+    """A file that ``/proc`` has of a process. Raises ``OSError`` when the process is gone or hidden."""
+    file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 1 << 14).decode("ascii", "replace")
+    finally:
+        os.close(file)
+
+
+def held_bytes(pid: int) -> int:
+    """Resident memory that no file backs, shared or not; 0 when the process is gone."""
+    try:
+        fields = proc(pid, "statm").split()
+        return (int(fields[1]) - int(fields[2])) * PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def death(status: int) -> FaultError:
+    """What the exit status says of an unasked death."""
+    if status == wire.OUT_OF_MEMORY:
+        return ProgramError(wire.MEMORY, "out of memory")
+    if status >= 0:
+        return ProgramError(wire.DIED, f"exited with status {status}")
+    if status == -signal.SIGKILL:
+        return SandboxError(LOST, "killed from outside the sandbox, or by the kernel for want of memory")
+    return ProgramError(wire.DIED, f"died by {signal.Signals(-status).name}")
+
+
+def hello(sock: socket.socket) -> tuple[bytes, int]:
+    """The first message, and the process id of its sender as the kernel vouches for it."""
+    try:
+        data, ancillary, _, _ = sock.recvmsg(4096, socket.CMSG_SPACE(CREDENTIALS.size))
+    except OSError:
+        return b"", 0
+    if not sys.platform.startswith("linux"):
+        return data, 0
+    for level, kind, content in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+            return data, CREDENTIALS.unpack(content)[0]
+    return data, 0
+
+
+def pass_descriptors(sock: socket.socket, message: bytes, descriptors: list[int]) -> None:
+    """Send ``message`` with open descriptors."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    sock.sendmsg([message], rights)

@@ -1,0 +1,117 @@
+"""How a sandboxed interpreter is started, and what it is told."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spadework.envs import contract
+
+ENVIRONMENT = {
+    "PYTHONHASHSEED": "0",
+    "LC_ALL": "C.UTF-8",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+}
+"""All the environment that a child gets."""
+BOOT = """\
+import json, sys
+sys.path.insert(0, {folder!r})
+from inside.{module} import main
+main({socket}, json.loads(sys.argv[1]))
+"""
+FOLDER = Path(__file__).parent
+
+
+def start(module: str, socket: int, config: dict[str, Any]) -> subprocess.Popen[bytes]:
+    """Run ``inside/<module>.py`` in a fresh interpreter that inherits nothing but ``socket``.
+
+    ``-I`` would be the usual switch, but it ignores the hash seed.
+    """
+    boot = BOOT.format(folder=str(FOLDER), module=module, socket=socket)
+    python = os.path.realpath(sys.executable)
+    return subprocess.Popen(
+        [python, "-s", "-S", "-P", "-B", "-c", boot, json.dumps(config)],
+        pass_fds=[socket],
+        env=ENVIRONMENT,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+COMMON = frozenset(
+    """
+    __future__ abc array base64 bisect collections contextlib copy dataclasses enum functools heapq io itertools json
+    keyword math numbers operator random re reprlib string struct textwrap time types typing
+    """.split()
+)
+"""Modules that every interpreter loads: most games import no other."""
+_IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
+_UNCOMMON = "|".join(sorted({*contract.PRELUDE_MODULES, *contract.BASE_CLASSES} - COMMON - {"Env"}))
+_MENTION = re.compile(rf"\b(?:{_UNCOMMON}|__import__|importlib|strptime|idna|punycode)\b|\\N")
+"""What needs an uncommon module without an import of the program's own."""
+
+
+class Kind(NamedTuple):
+    """Which modules an interpreter loads: a fork costs what is loaded, so programs get what they mention."""
+
+    uncommon: bool = False
+    """All of the contract's but the next two."""
+    numpy: bool = False
+    math_verify: bool = False
+
+    def loads(self, module: str) -> bool:
+        """Whether it loads a module of the contract."""
+        own = {"numpy": self.numpy, "math_verify": self.math_verify}
+        return own.get(module, self.uncommon or module in COMMON)
+
+
+@lru_cache(maxsize=1024)
+def kind_of(source: str) -> Kind:
+    """What a program can want: whoever loads less than it imports or mentions would blame it for what is not there.
+
+    math_verify loads numpy besides: sympy would look for it.
+    """
+    math_verify = "math_verify" in source
+    numpy = math_verify or re.search(r"\bnp\b|numpy", source) is not None
+    return Kind(numpy or not _imports(source) <= COMMON or _MENTION.search(source) is not None, numpy, math_verify)
+
+
+def _imports(source: str) -> set[str]:
+    """Names of the top-level modules that stand after an ``import`` or ``from``, in prose too."""
+    found = _IMPORT.findall(source.replace("\\\n", " "))
+    parts = [part for one, several in found for part in ([one] if one else several.split(","))]
+    return {part.strip().partition(" ")[0].partition(".")[0] for part in parts}
+
+
+def describe(kind: Kind) -> dict[str, Any]:
+    """What ``inside.warm`` wants to know."""
+    return {
+        "bases": sorted(contract.BASE_CLASSES),
+        "imports": sorted(filter(kind.loads, contract.ALLOWED_IMPORTS)),
+        "prelude_modules": list(filter(kind.loads, contract.PRELUDE_MODULES)),
+        "prelude_names": contract.PRELUDE_NAMES,
+        "site": _site_folders(),
+        "tool_env": str(FOLDER.parents[1] / "tool_env.py"),
+        **kind._asdict(),
+    }
+
+
+def _site_folders() -> list[str]:
+    folders = [path for path in sys.path if path.endswith("-packages")]
+    for name in ("numpy", "math_verify", "sympy", "mpmath", "antlr4", "latex2sympy2_extended"):
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.origin is not None:
+            folders.append(str(Path(spec.origin).parent.parent))
+    return list(dict.fromkeys(folders))

@@ -1,0 +1,1 @@
+"""What runs other runs: study jobs, held-out plays, and the subjects of an evaluation."""

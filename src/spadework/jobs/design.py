@@ -1,0 +1,84 @@
+"""Write a pool of environments offline, with the designer's stage alone; a pool that is there is gone on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from spadework import build
+from spadework.analysis.designs import outcome
+from spadework.config import RunConfig
+from spadework.errors import ConfigError
+from spadework.jobs.engine import open_policy
+from spadework.selfplay.design.designer import SlotResult
+from spadework.selfplay.design.offline import design_slots, slot_number
+from spadework.selfplay.pool.files import import_pool, write_pool
+from spadework.types import Design, Environment
+
+_SAVE_EVERY = 16
+"""Slots between two writes of the pool."""
+
+
+class PoolBook:
+    """The pool and the rejections beside it, on disk and in memory."""
+
+    def __init__(self, pool: Path, config: RunConfig) -> None:
+        self.pool, self.rejections = pool, pool.with_suffix(".rejected.jsonl")
+        self.environments: list[Environment] = list(import_pool(pool).environments) if pool.exists() else []
+        self.attempts: list[Design] = []
+        self._unsaved: list[str] = []
+        tried = _rejected_ids(self.rejections)
+        tried += [environment.design_id for environment in self.environments if environment.design_id]
+        self.next_slot = 1 + max((slot_number(config.designer, name) for name in tried), default=-1)
+
+    def add(self, result: SlotResult) -> None:
+        """Take in one slot."""
+        self.attempts += result.designs
+        if result.environment is not None:
+            self.environments.append(result.environment)
+        self._unsaved += [json.dumps(_rejection(design)) for design in result.designs if not design.accepted]
+
+    def save(self) -> None:
+        """Bring both files up to date."""
+        write_pool(self.pool, self.environments)
+        with self.rejections.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in self._unsaved)
+        self._unsaved.clear()
+
+
+async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note: Callable[[str], None]) -> None:
+    """Fill slots until the book holds ``n`` environments, or each of the missing ones was tried once."""
+    missing = n - len(book.environments)
+    numbers: Sequence[int] = range(book.next_slot, book.next_slot + missing)
+    if not numbers:
+        return
+    corpus = build.build_corpus(config)
+    async with open_policy(config, note, designs=True) as (policy, sandbox):
+        stages = build.build_stages(config, sandbox, corpus)
+        assert stages.designer is not None
+        for environment in book.environments:
+            stages.seen.add(environment.source)
+        seen = stages.seen if config.validation.refuse_copies else None
+        try:
+            async for number, result in design_slots(stages.designer, policy, numbers, jobs, seen):
+                book.add(result)
+                told = ", ".join(outcome(design) for design in result.designs)
+                note(f"slot {number}: {result.designs[-1].skill}: {told}")
+                if (number + 1) % _SAVE_EVERY == 0:
+                    book.save()
+        finally:
+            book.save()
+
+
+def _rejected_ids(path: Path) -> list[str]:
+    """Raises ``ConfigError`` for a line that is no rejection: a write was torn, or the file is something else."""
+    try:
+        return [str(json.loads(line)["id"]) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: holds a line that is no rejection ({error}); mend it, or move it away") from None
+
+
+def _rejection(design: Design) -> dict[str, object]:
+    told = {key: getattr(design, key) for key in ("id", "skill", "document_id", "findings", "source", "reply")}
+    return {**told, "outcome": outcome(design), "fault": None if design.fault is None else design.fault.message}

@@ -1,0 +1,90 @@
+"""Play a held-out pool with one policy: what every arm of a study is measured on."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spadework import build
+from spadework.config import RunConfig
+from spadework.envs.sandbox.base import Sandbox
+from spadework.errors import ConfigError
+from spadework.policies.base import Policy
+from spadework.rollout import PlaySettings
+from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
+from spadework.selfplay.pool.files import load_pool
+from spadework.study.folder import StudyFolder
+from spadework.study.spec import HeldOut, Study
+from spadework.types import Environment, Group
+
+
+def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: RunConfig) -> list[Environment]:
+    """The environments that the study holds out, in order of id. Raises ``ConfigError``."""
+    held = study.heldout
+    assert held is not None
+    if held.pool in study.pools:
+        step = study.pools[held.pool]
+        assert step.seed is not None
+        named = {one.id: one for one in load_pool(folder.pool(held.pool, step.seed))}
+    elif held.pool == "hand-set":
+        from spadework.lessons.pools import hand_set_pool
+
+        named = {one.id: one for one in hand_set_pool(held.lengths, seed=held.seed)}
+    elif held.pool == "examples":
+        named = {example.name: example.environment for example in build.bundled_examples(config)}
+    else:
+        named = {one.id: one for one in load_pool(file.parent / held.pool)}
+    missing = [name for name in held.environments if name not in named]
+    if missing:
+        raise ConfigError(f"{file}: heldout.environments: {held.pool} has no {missing[0]!r}; it has {', '.join(named)}")
+    kept = [named[name] for name in held.environments or sorted(named) if named[name].domain == config.domain]
+    if not kept:
+        raise ConfigError(f"{file}: heldout.pool: {held.pool} holds no environment of the domain {config.domain!r}")
+    return kept
+
+
+async def play_heldout(
+    policy: Policy, sandbox: Sandbox, environments: Sequence[Environment], settings: PlaySettings, held: HeldOut
+) -> dict[str, Any]:
+    """One evaluation: win rates by arm, their standard error, and what they rest on.
+
+    An episode that a fault ended is played once more: a busy machine says nothing about an arm. If it fails again it
+    counts as a loss and stays in the denominator. Every environment counts alike, and
+    the error is that of the episodes' luck: the environments are the same for all.
+    """
+    counts = tuple(math.ceil(total / len(environments)) for total in (held.episodes, held.hinted_episodes))
+    plays = plan_plays(environments, lambda one: bool(one.hint), 0, held.seed, (counts[0], counts[1]))
+    episodes = await play_all(policy, sandbox, plays, settings, concurrency=None)
+    failed = [place for place, episode in enumerate(episodes) if not episode.valid]
+    again = await play_all(policy, sandbox, [plays[place] for place in failed], settings, concurrency=None)
+    for place, episode in zip(failed, again, strict=True):
+        episodes[place] = episode
+    groups = group_episodes(episodes)
+    unhinted = [group for group in groups if group.arm == "unhinted"]
+    hinted = [group for group in groups if group.arm == "hinted"]
+    rates = {group.environment_id: _win_rate(group) for group in unhinted}
+    variances = [_win_rate(group) * (1 - _win_rate(group)) / max(1, len(group.episodes) - 1) for group in unhinted]
+    returns = [math.fsum(group.returns) / len(group.episodes) for group in unhinted]
+    return {
+        "win_rate": _mean(list(rates.values())),
+        "error": math.sqrt(math.fsum(variances)) / len(unhinted),
+        "hinted_win_rate": _mean([_win_rate(group) for group in hinted]) if hinted else None,
+        "return": _mean(returns),
+        "environments": len(unhinted),
+        "episodes": sum(len(group.episodes) for group in unhinted),
+        "faults": sum(len(group.episodes) - len(group.valid) for group in unhinted),
+        "replayed": len(failed),
+        "digest": hashlib.sha256("".join(one.sha256 for one in environments).encode()).hexdigest()[:16],
+        "by_environment": rates,
+    }
+
+
+def _win_rate(group: Group) -> float:
+    return sum(episode.win for episode in group.episodes) / len(group.episodes)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

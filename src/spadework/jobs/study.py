@@ -1,0 +1,171 @@
+"""One job of a study in a process of its own: design a pool, or train an arm with a seed and play what is held out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spadework import build
+from spadework.config import RunConfig
+from spadework.config.files import load_config
+from spadework.errors import RunError
+from spadework.jobs.design import PoolBook, design_pool
+from spadework.jobs.engine import open_trainer
+from spadework.jobs.heldout import heldout_environments, play_heldout
+from spadework.run import train_run, until_stopped
+from spadework.runs.store import RunStore
+from spadework.selfplay.loop import Observer
+from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
+from spadework.study.frozen import versions
+from spadework.study.series import read_evaluations
+from spadework.study.spec import Study, config_path, resolve
+
+OpenObserver = Callable[[int], AbstractContextManager[Observer]]
+"""Opens the view of a run of so many cycles."""
+
+_POOL_ROUNDS = 4
+"""Times that a pool's missing environments are tried."""
+_POOL_JOBS = 32
+"""Slots of a pool that are designed at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A study as a job sees it."""
+
+    study: Study
+    file: Path
+    folder: StudyFolder
+
+
+def run_job(place: Place, job: Job, open_observer: OpenObserver) -> int:
+    """Do a job, or what is left of it; the mark in the folder says that it is done. Raises ``SpadeworkError``."""
+    mark = place.folder.mark(place.study, job)
+    if mark.exists():
+        return 0
+    if job.name in place.study.pools:
+        return asyncio.run(_until_stopped(_design_pool(place, job, mark)))
+    return asyncio.run(_until_stopped(_run(place, job, mark, open_observer)))
+
+
+def stop_with(parent: int) -> None:
+    """Interrupt this process once its parent is gone: nobody would read it, and it would hold its run's lock."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+async def _until_stopped(work: Coroutine[Any, Any, None]) -> int:
+    return 130 if await until_stopped(work) else 0
+
+
+async def _design_pool(place: Place, job: Job, mark: Path) -> None:
+    step = place.study.pools[job.name]
+    out = place.folder.pool(job.name, job.seed)
+    seed = [] if job.seed is None else [f"run.seed={job.seed}"]
+    overrides = ["model.threads=1", *place.study.set, *step.set, *seed]
+    config = load_config(config_path(place.study.config, place.file), overrides)
+    part = mark.with_suffix(".part")  # what earlier tries took, which were stopped or failed
+    earlier = float(json.loads(part.read_text("utf-8"))["seconds"]) if part.exists() else 0.0
+    began = time.perf_counter()
+    try:
+        for _ in range(_POOL_ROUNDS):
+            book = PoolBook(out, config)
+            if len(book.environments) < step.n:
+                await design_pool(config, book, step.n, _POOL_JOBS, print)
+    finally:
+        seconds = earlier + time.perf_counter() - began
+        write_json(part, {"seconds": seconds})
+    if len(book.environments) < step.n:
+        raise RunError(f"{out}: the designer filled too few of {step.n} slots; ask for fewer (pools.{job.name}.n)")
+    write_json(mark, {"seconds": seconds, "versions": versions()})
+    part.unlink()
+
+
+async def _run(place: Place, job: Job, mark: Path, open_observer: OpenObserver) -> None:
+    path = place.folder.run(job.name, job.seed)
+    source = arm_pool(place.study, place.folder, job.name, job.seed)
+    config = resolve(place.study, place.file, job.name, job.seed, str(source) if source else None)
+    begun = (path / "run.sqlite").exists()
+    store = RunStore.resume(path) if begun else RunStore.create(path, config)
+    try:
+        snapshots = _Snapshots(store, place.study.evaluations())
+        snapshots.take()
+        checkpoint = store.last_checkpoint()
+        if checkpoint is None or checkpoint.cycle + 1 < config.run.cycles:
+            with open_observer(config.run.cycles) as observer:
+                await train_run(config, store, observer, [snapshots])
+    finally:
+        store.close()
+    if place.study.heldout is not None:
+        await _evaluate(place, job, config, snapshots)
+    write_json(mark, {"versions": versions()})
+    shutil.rmtree(snapshots.folder, ignore_errors=True)
+
+
+async def _evaluate(place: Place, job: Job, config: RunConfig, snapshots: _Snapshots) -> None:
+    """Play what is held out after each update that is due and was not played yet."""
+    study, held = place.study, place.study.heldout
+    assert held is not None
+    common = resolve(study, place.file, None, job.seed)
+    environments = heldout_environments(study, place.file, place.folder, common)
+    results = place.folder.heldout(job.name, job.seed)
+    played = {int(line["updates"]) for line in read_evaluations(results)}
+    async with open_trainer(config, print) as (engine, sandbox):
+        for updates in [at for at in study.evaluations() if at not in played]:
+            policy = engine.policy
+            if updates:
+                engine.trainer.load(snapshots.at(updates))
+            seen = await play_heldout(policy, sandbox, environments, build.build_play(common), held)
+            print(f"held-out win rate after {updates} updates: {seen['win_rate']:.3f}", flush=True)
+            _append(results, {"updates": updates, **seen})
+
+
+def _append(path: Path, line: Mapping[str, Any]) -> None:
+    """Add a line; what a kill tore off before is dropped first."""
+    whole = path.read_text("utf-8") if path.exists() else ""
+    path.write_text(whole[: whole.rfind("\n") + 1] + json.dumps(line, allow_nan=False) + "\n", "utf-8")
+
+
+class _Snapshots:
+    """Copies of the checkpoints whose weights will be evaluated (``runs.metrics.Sink``)."""
+
+    def __init__(self, store: RunStore, due: list[int]) -> None:
+        self.folder, self._store, self._due = store.path / "snapshots", store, due
+
+    def at(self, updates: int) -> Path:
+        """Where the weights after so many updates lie."""
+        return self.folder / f"{updates:05d}"
+
+    def take(self) -> None:
+        """Copy the last checkpoint if it is due and was not copied: a kill may have come between the two."""
+        checkpoint = self._store.last_checkpoint()
+        if checkpoint is None or checkpoint.cycle + 1 not in self._due:
+            return
+        target = self.at(checkpoint.cycle + 1)
+        if not target.exists():
+            aside = target.with_suffix(".tmp")
+            shutil.rmtree(aside, ignore_errors=True)
+            shutil.copytree(checkpoint.folder, aside)
+            aside.replace(target)
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """A cycle was committed."""
+        self.take()
+
+    def close(self) -> None:
+        """Nothing to close."""

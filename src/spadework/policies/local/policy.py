@@ -1,0 +1,132 @@
+"""A causal language model in this process: ``LocalPolicy`` speaks, ``LocalTrainer`` learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from spadework.policies.base import Completion, Message, SamplingParams
+from spadework.policies.chat import TokenChat
+from spadework.policies.local.continuous_batch import ContinuousBatch
+from spadework.policies.local.distributed import lead_ranks
+from spadework.policies.local.grammar import Grammars
+from spadework.policies.local.models import (
+    check_model,
+    load_model,
+    sampling_copy,
+    stop_tokens_of,
+    use_threads,
+    with_adapter,
+)
+from spadework.policies.local.options import LocalOptions
+from spadework.policies.local.sampler import Engine
+from spadework.policies.local.trainer import LocalTrainer
+from spadework.policies.template import HFTemplate
+from spadework.types import Key
+
+T = TypeVar("T")
+
+
+class LocalPolicy:
+    """``Policy`` of the embedded sampler. Its weights are those of the last ``sync``."""
+
+    def __init__(self, engine: Engine, batch: ContinuousBatch, template: HFTemplate, model: nn.Module) -> None:
+        self._engine = engine
+        self._batch = batch
+        self._template = template
+        self._model = model
+
+    @property
+    def version(self) -> int:
+        """Grows by one with every ``sync``."""
+        return self._batch.version
+
+    @property
+    def generated(self) -> int:
+        """Tokens sampled so far."""
+        return self._batch.generated
+
+    @property
+    def template(self) -> HFTemplate:
+        """The model's chat template over token ids."""
+        return self._template
+
+    def chat(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        prefill: str = "",
+    ) -> TokenChat:
+        """Open a conversation; see ``base.Policy.chat``."""
+        return TokenChat(self._engine, self._template, messages, tools=tools, prefill=prefill)
+
+    async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
+        """Continue a row of token ids. Raises ``PolicyError``."""
+        return await self._engine.sample(tokens, params, key)
+
+    def attend(self) -> AbstractContextManager[None]:
+        """See ``base.Policy.attend``."""
+        return self._engine.attend()
+
+    def count_tokens(self, text: str) -> int:
+        """Length of a text in tokens, without special tokens around it."""
+        return len(self._template.encode(text))
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run something in the model's own thread, between two steps of sampling."""
+        return await self._engine.run(work)
+
+    def set_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Speak with these weights, by their names in the model; keys and values of the old ones are forgotten."""
+        with torch.no_grad():
+            for name, parameter in self._model.named_parameters():
+                parameter.copy_(weights[name])
+        self._batch.clear()
+
+    def set_version(self, version: int) -> None:
+        """Set the version that completions carry from now on."""
+        self._batch.version = version
+
+    async def close(self) -> None:
+        """Stop; requests that wait get a ``PolicyError``."""
+        await self._engine.close()
+
+
+def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tuple[LocalPolicy, LocalTrainer]:
+    """Load a model and share it between a policy and a trainer.
+
+    Args:
+        name_or_path: See ``models.load_model``.
+        run_seed: Seeds every draw, and the weights of ``tiny-random``.
+        options: See ``LocalOptions``.
+
+    Raises:
+        ConfigError: No such model, or one that cannot be run here.
+    """
+    loaded = load_model(name_or_path, seed=run_seed)
+    use_threads(loaded.model, options.threads)
+    max_length = check_model(loaded.model, options.max_length)
+    template = HFTemplate(loaded.tokenizer, stop_tokens_of(loaded.model))
+    speaker = sampling_copy(loaded.model, options.torch_dtype).to(options.device)
+    batch = ContinuousBatch(
+        speaker,
+        template,
+        run_seed=run_seed,
+        slots=options.slots,
+        parked=options.parked,
+        max_length=max_length,
+    )
+    worker = ThreadPoolExecutor(1, thread_name_prefix="spadework-model")
+    engine = Engine(batch, Grammars(loaded.tokenizer), worker, deterministic=options.deterministic)
+    policy = LocalPolicy(engine, batch, template, speaker)
+    model = loaded.model.to(options.device)
+    if options.lora_rank:
+        model = with_adapter(model, options.lora_rank, run_seed)
+    ranks = lead_ranks(name_or_path, run_seed, options)
+    return policy, LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed), ranks)

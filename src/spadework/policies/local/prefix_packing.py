@@ -1,0 +1,135 @@
+"""Training rows merged by their common prefixes.
+
+The rows of a group share their prompt, and all plays share the system prompt and the examples. A *pack* holds each
+shared token once: its rows form a tree, laid out parents first, in which a token attends to its ancestors only. Log-
+probabilities and gradients are those of the separate rows, for a fraction of the tokens. Nothing is padded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from spadework import types
+
+
+@dataclass(slots=True)
+class Pack:
+    """N tokens of a tree and the M sampled tokens that are trained on them.
+
+    Sampled token m is predicted at node ``nodes[m]``; the same node may predict many (of several rows).
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+    """Position of each token in its row."""
+    ends: list[int] = field(default_factory=list)
+    """Nodes i <= j < ends[i] are those below node i and itself."""
+    nodes: list[int] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    advantages: list[float] = field(default_factory=list)
+    temperatures: list[float] = field(default_factory=list)
+
+    def tensors(self, device: torch.device) -> PackTensors:
+        """The pack as tensors."""
+        return PackTensors(
+            torch.tensor(self.tokens, device=device)[None],
+            torch.tensor(self.depths, device=device)[None],
+            torch.tensor(self.ends, device=device),
+            torch.tensor(self.nodes, dtype=torch.long, device=device),
+            torch.tensor(self.targets, dtype=torch.long, device=device),
+            torch.tensor(self.logprobs, dtype=torch.float32, device=device),
+            torch.tensor(self.advantages, dtype=torch.float32, device=device),
+            torch.tensor(self.temperatures, dtype=torch.float32, device=device),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PackTensors:
+    """``tokens`` and ``depths`` are [1, N], ``ends`` [N], the others [M]."""
+
+    tokens: Tensor
+    depths: Tensor
+    ends: Tensor
+    nodes: Tensor
+    targets: Tensor
+    logprobs: Tensor
+    advantages: Tensor
+    temperatures: Tensor
+
+
+def build_packs(rows: Sequence[types.TrainingRow], budget: int) -> Iterator[Pack]:
+    """Merge rows into packs of at most ``budget`` tokens; a longer row has a pack of its own.
+
+    Rows are taken in the order of their tokens, which puts those with a common prefix side by side.
+    """
+    pack = Pack()
+    path: list[int] = []
+    previous: tuple[int, ...] = ()
+    for row in sorted((row for row in rows if any(row.loss_mask[1:])), key=lambda row: row.tokens):
+        # Nothing after the last trained token matters, and that token itself is only predicted.
+        tokens = row.tokens[: max(index for index, trained in enumerate(row.loss_mask) if trained)]
+        shared = _common(previous, tokens)
+        if pack.tokens and len(pack.tokens) + len(tokens) - shared > budget:
+            yield pack
+            pack, path, shared = Pack(), [], 0
+        path = _insert(pack, path[:shared], tokens)
+        _add_targets(pack, path, row)
+        previous = tokens
+    if pack.tokens:
+        yield pack
+
+
+def share_rows(rows: Sequence[types.TrainingRow], count: int) -> list[list[types.TrainingRow]]:
+    """Divide rows among ``count`` processes, about equal in tokens after merging; common prefixes stay together."""
+    ordered = sorted(rows, key=lambda row: row.tokens)
+    previous: tuple[int, ...] = ()
+    costs = []
+    for row in ordered:
+        costs.append(len(row.tokens) - _common(previous, row.tokens))
+        previous = row.tokens
+    shares: list[list[types.TrainingRow]] = [[] for _ in range(count)]
+    total, done = sum(costs), 0
+    for row, cost in zip(ordered, costs, strict=True):
+        shares[(2 * done + cost) * count // (2 * total) if cost else -1].append(row)
+        done += cost
+    return shares
+
+
+def blank_pack() -> Pack:
+    """One token and nothing to train: for a process that must pass through the model as often as the others."""
+    return Pack(tokens=[0], depths=[0], ends=[1])
+
+
+def _insert(pack: Pack, path: list[int], tokens: Sequence[int]) -> list[int]:
+    """Add what follows the nodes of ``path``; the nodes of the whole row."""
+    first, fresh = len(pack.tokens), len(tokens) - len(path)
+    pack.tokens.extend(tokens[len(path) :])
+    pack.depths.extend(range(len(path), len(tokens)))
+    pack.ends.extend([first + fresh] * fresh)
+    for node in path:
+        pack.ends[node] = first + fresh
+    return path + list(range(first, first + fresh))
+
+
+def _add_targets(pack: Pack, path: Sequence[int], row: types.TrainingRow) -> None:
+    for index in range(1, len(path) + 1):
+        if row.loss_mask[index]:
+            pack.nodes.append(path[index - 1])
+            pack.targets.append(row.tokens[index])
+            pack.logprobs.append(row.logprobs[index])
+            pack.advantages.append(row.advantages[index])
+            pack.temperatures.append(row.temperature)
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    length = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        length += 1
+    return length

@@ -1,0 +1,150 @@
+"""The embedded sampler's asynchronous face: requests queue, one worker thread runs the model step by step.
+
+Deterministic mode: a step is only taken when everyone inside ``attend`` waits for a reply, and requests are admitted in
+the order of their keys. What shares a batch then depends on who takes part, never on who was quick; with one thread two
+runs agree bit for bit. It costs the pauses in which some participant still computes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from spadework.errors import PolicyError
+from spadework.policies.base import Completion, SamplingParams
+from spadework.policies.local.continuous_batch import ContinuousBatch, Outcome, Request
+from spadework.policies.local.grammar import Grammars
+from spadework.types import Key
+
+T = TypeVar("T")
+
+_STEPS = 16
+"""Most steps of one visit to the worker while nothing happens: thread switches would slow a fast model."""
+
+
+class Engine:
+    """``Sampler`` over a ``ContinuousBatch``.
+
+    Args:
+        batch: Used by the worker alone.
+        grammars: Compiler of grammars.
+        worker: Executor with one thread, in which all of the model's work happens.
+        deterministic: Whether to wait for everyone who attends.
+    """
+
+    def __init__(self, batch: ContinuousBatch, grammars: Grammars, worker: Executor, *, deterministic: bool) -> None:
+        self._batch = batch
+        self._grammars = grammars
+        self._worker = worker
+        self._deterministic = deterministic
+        self._attending = 0
+        self._queue: list[Request] = []
+        self._futures: dict[Request, asyncio.Future[Completion]] = {}
+        self._driver: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+
+    async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
+        """Queue a request and wait for its reply; cancelling the wait frees its slot. Raises ``PolicyError``."""
+        matcher = self._grammars.matcher(params.grammar) if params.grammar else None
+        request = Request(tuple(tokens), params, key, matcher)
+        future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        self._futures[request] = future
+        self._queue.append(request)
+        self._wake_driver()
+        try:
+            return await future
+        finally:
+            request.done = True
+            self._futures.pop(request, None)
+            if request in self._queue:
+                self._queue.remove(request)
+            self._wake.set()
+
+    @contextmanager
+    def attend(self) -> Iterator[None]:
+        """Take part: in deterministic mode no step is taken until this participant waits too.
+
+        So do not nest it, and do not wait in it for anything that another participant holds until its own reply.
+        """
+        self._attending += 1
+        try:
+            yield
+        finally:
+            self._attending -= 1
+            self._wake.set()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run something on the worker, between two steps."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    async def close(self) -> None:
+        """Stop; whoever still waits gets a ``PolicyError``. The worker ends and keys and values are let go."""
+        self._fail(PolicyError("CLOSED", "the policy was closed"))
+        if self._driver is not None and not self._driver.done():
+            self._driver.cancel()
+            await asyncio.gather(self._driver, return_exceptions=True)
+        await asyncio.to_thread(self._worker.shutdown)
+        self._batch.abort()
+
+    def _wake_driver(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._driver is None or self._driver.done() or self._driver.get_loop() is not loop:
+            self._wake = asyncio.Event()
+            self._driver = loop.create_task(self._drive())
+        self._wake.set()
+
+    async def _drive(self) -> None:
+        """Take steps while anyone waits for a reply; ends by itself when nobody does."""
+        try:
+            while self._futures:
+                if self._deterministic and len(self._futures) < self._attending:
+                    self._wake.clear()
+                    await self._wake.wait()
+                    continue
+                self._deliver(await self.run(self._visit(self._take())))
+                await asyncio.sleep(0)
+        except (RuntimeError, ValueError, MemoryError) as error:
+            self._batch.abort()
+            self._fail(PolicyError("ENGINE", f"the model failed: {error}", detail=traceback.format_exc()))
+        finally:
+            # Whatever ended the driver, nobody is left waiting for it.
+            self._fail(PolicyError("ENGINE", "the sampler stopped"))
+
+    def _take(self) -> list[Request]:
+        """The requests to admit next, in the order of their keys."""
+        self._queue.sort(key=lambda request: request.key)
+        admitted, self._queue = self._queue[: self._batch.free], self._queue[self._batch.free :]
+        return admitted
+
+    def _visit(self, admitted: list[Request]) -> Callable[[], list[tuple[Request, Outcome]]]:
+        def visit() -> list[tuple[Request, Outcome]]:
+            outcomes = self._batch.step(admitted)
+            for _ in range(_STEPS - 1):
+                # In deterministic mode nothing can arrive: everyone waits.
+                if outcomes or not self._batch.active or (self._queue and self._batch.free):
+                    break
+                outcomes = self._batch.step(())
+            return outcomes
+
+        return visit
+
+    def _deliver(self, outcomes: Sequence[tuple[Request, Outcome]]) -> None:
+        for request, outcome in outcomes:
+            future = self._futures.pop(request, None)
+            if future is None or future.done():
+                continue
+            if isinstance(outcome, Completion):
+                future.set_result(outcome)
+            else:
+                future.set_exception(outcome)
+
+    def _fail(self, error: PolicyError) -> None:
+        for future in list(self._futures.values()):
+            if not future.done():
+                future.set_exception(PolicyError(error.fault.code, error.fault.message, error.fault.detail))
+        self._futures.clear()
+        self._queue.clear()

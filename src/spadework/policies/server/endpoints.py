@@ -1,0 +1,243 @@
+"""Requests to one or several HTTP endpoints that serve the same model: routed, bounded, retried, counted.
+
+A conversation stays with one endpoint, whose prefix cache knows it, as long as that answers (weighted rendezvous
+hashing). Everything that can go wrong becomes a ``PolicyError`` with a code of its own, after bounded retries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import hashlib
+import json
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import httpx
+
+from spadework.config import EndpointSection
+from spadework.errors import PolicyError
+from spadework.policies.base import Metrics
+from spadework.policies.server.budget import Budget
+from spadework.policies.server.openai_wire import Unusable
+
+T = TypeVar("T")
+
+MOST_BYTES = 64 << 20
+"""Of one response; what is longer is no answer."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds: a retry waits a random share of the first, doubled for each further one up to the longest."""
+COOL_OFF = 5.0
+"""Seconds for which an endpoint that refused a connection comes after the others."""
+SESSION = "X-Session-Id"
+"""Header that names the conversation: a router in front of several servers can keep it with one of them."""
+_OVERLOADED = (429, 503, 529)
+_RETRIED = (408, 409, 425, *_OVERLOADED)
+_TOO_LONG = ("context length", "maximum context", "context_length", "too long", "context size")
+
+
+class _Failure(Exception):
+    """One attempt failed."""
+
+    def __init__(self, code: str, message: str, *, final: bool = False, pause: float = 0.0) -> None:
+        super().__init__(message)
+        self.code, self.message, self.final, self.pause = code, message, final, pause
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    path: str
+    content: bytes
+    route: str
+
+
+@dataclass(slots=True, eq=False)
+class _Host:
+    url: str
+    weight: float
+    budget: Budget
+    down_until: float = field(default=0.0)
+
+
+class Endpoints:
+    """The endpoints of one model.
+
+    Args:
+        settings: where they are and how they are asked.
+        key: sent as a bearer token; empty for none.
+    """
+
+    def __init__(self, settings: EndpointSection, key: str = "") -> None:
+        self.settings, self._key = settings, key
+        weights = settings.weights or (1.0,) * len(settings.urls)
+        self._hosts = [
+            _Host(url.rstrip("/"), weight, Budget(settings.concurrency))
+            for url, weight in zip(settings.urls, weights, strict=True)
+        ]
+        self._client: httpx.AsyncClient | None = None
+        self._jitter = random.Random()
+        self._counts: Counter[str] = Counter()
+
+    async def ask(self, path: str, body: Mapping[str, Any], route: str, read: Callable[[Any], T]) -> T:
+        """POST ``body`` until ``read`` takes the answer; ``route`` names the conversation.
+
+        The deadline runs while a request is under way or pauses, not while it waits for room in the budget.
+
+        Raises:
+            PolicyError: no usable answer within the retries and the deadline.
+        """
+        self._counts["requests"] += 1
+        call = _Call(path, json.dumps(body).encode(), route)
+        failure: _Failure | None = None
+        tried: Counter[_Host] = Counter()
+        try:
+            async with asyncio.timeout(self.settings.deadline_seconds) as deadline:
+                for attempt in range(self.settings.retries + 1):
+                    host = min(self._order(route), key=tried.__getitem__)
+                    tried[host] += 1
+                    try:
+                        return await self._try(host, call, read, deadline)
+                    except _Failure as error:
+                        failure = error
+                    if failure.final or attempt == self.settings.retries:
+                        break
+                    pause = self._pause(attempt, failure)
+                    if pause > (deadline.when() or 0.0) - asyncio.get_running_loop().time():
+                        break
+                    self._counts[f"retried/{failure.code}"] += 1
+                    await asyncio.sleep(pause)
+        except TimeoutError:
+            seconds = f"no usable answer within {self.settings.deadline_seconds:g} s"
+            last = f"; the last attempt: {failure.message}" if failure else ""
+            raise self._fault("DEADLINE", seconds + last) from None
+        assert failure is not None
+        raise self._fault(failure.code, failure.message)
+
+    def take_metrics(self) -> Metrics:
+        """Requests, retries, faults, tokens and cost since the last time."""
+        counts, self._counts = self._counts, Counter()
+        spent = counts["prompt_tokens"] * self.settings.input_price + counts["tokens"] * self.settings.output_price
+        limits = {"limit": sum(host.budget.limit for host in self._hosts)}
+        cost = {"cost": spent / 1e6} if spent else {}
+        return {f"endpoint/{name}": float(value) for name, value in {**counts, **limits, **cost}.items()}
+
+    def count(self, prompt_tokens: int, tokens: int) -> None:
+        """Take in what an answer used."""
+        self._counts["prompt_tokens"] += prompt_tokens
+        self._counts["tokens"] += tokens
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _order(self, route: str) -> list[_Host]:
+        """Endpoints for a conversation, first choice first; those that refuse connections come last."""
+        if len(self._hosts) == 1:
+            return self._hosts
+        now = time.monotonic()
+
+        def place(host: _Host) -> tuple[bool, float]:
+            digest = hashlib.blake2b(f"{host.url} {route}".encode(), digest_size=8).digest()
+            uniform = (int.from_bytes(digest, "little") + 1) / (2**64 + 1)
+            return host.down_until > now, math.log(uniform) / -host.weight
+
+        return sorted(self._hosts, key=place)
+
+    async def _try(self, host: _Host, call: _Call, read: Callable[[Any], T], deadline: asyncio.Timeout) -> T:
+        loop = asyncio.get_running_loop()
+        left = (deadline.when() or 0.0) - loop.time()
+        deadline.reschedule(None)
+        async with host.budget.slot() as slot:
+            deadline.reschedule(loop.time() + left)
+            try:
+                data = await self._post(host, call)
+                answer = read(data)
+            except Unusable as error:
+                raise _Failure("UNUSABLE", f"the answer cannot be used: {error}") from None
+            except _Failure as error:
+                slot.overloaded = error.code in ("OVERLOADED", "TIMEOUT")
+                raise
+            slot.answered = True
+            return answer
+
+    async def _post(self, host: _Host, call: _Call) -> Any:
+        try:
+            async with asyncio.timeout(self.settings.timeout_seconds):
+                status, headers, raw = await self._exchange(host, call)
+        except TimeoutError:
+            raise _Failure("TIMEOUT", f"{host.url} took longer than {self.settings.timeout_seconds:g} s") from None
+        except httpx.ConnectError as error:
+            host.down_until = time.monotonic() + COOL_OFF
+            raise _Failure("CONNECTION", f"{host.url} cannot be reached: {error}") from None
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            raise _Failure("CONNECTION", f"{host.url} broke off: {type(error).__name__} {error}") from None
+        if status != 200:
+            raise _refusal(host.url, status, headers, self._said(raw))
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError):
+            raise _Failure("NOT_JSON", f"{host.url} answered what is no JSON: {self._said(raw)!r}") from None
+
+    async def _exchange(self, host: _Host, call: _Call) -> tuple[int, httpx.Headers, bytes]:
+        if self._client is None:
+            headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.settings.concurrency)
+            self._client = httpx.AsyncClient(timeout=None, limits=limits, headers=headers)
+        told = {"Content-Type": "application/json", SESSION: call.route}
+        request = self._client.build_request("POST", f"{host.url}{call.path}", content=call.content, headers=told)
+        response = await self._client.send(request, stream=True)
+        try:
+            parts, size = [], 0
+            async for part in response.aiter_bytes():
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    raise _Failure("UNUSABLE", f"{host.url} answered more than {MOST_BYTES} bytes")
+            return response.status_code, response.headers, b"".join(parts)
+        finally:
+            await response.aclose()
+
+    def _said(self, raw: bytes) -> str:
+        """The start of a body for people; the key is never in it."""
+        text = raw[:2000].decode(errors="replace")
+        try:
+            error = json.loads(raw)["error"]
+            text = str(error["message"] if isinstance(error, dict) else error)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            pass
+        return (text.replace(self._key, "***") if self._key else text)[:300]
+
+    def _pause(self, attempt: int, failure: _Failure) -> float:
+        return max(failure.pause, self._jitter.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt)))
+
+    def _fault(self, code: str, message: str) -> PolicyError:
+        self._counts[f"faults/{code}"] += 1
+        return PolicyError(code, message)
+
+
+def _refusal(url: str, status: int, headers: Mapping[str, str], said: str) -> _Failure:
+    message = f"{url} answered {status}: {said}"
+    if status in _OVERLOADED:
+        return _Failure("OVERLOADED", message, pause=_retry_after(headers.get("Retry-After", "")))
+    if status in _RETRIED or status >= 500:
+        return _Failure("SERVER", message, pause=_retry_after(headers.get("Retry-After", "")))
+    too_long = status in (400, 413, 422) and any(mark in said.lower() for mark in _TOO_LONG)
+    return _Failure("TOO_LONG" if too_long else "REFUSED", message, final=True)
+
+
+def _retry_after(value: str) -> float:
+    """Seconds that a server asks to wait, written as a number or as a date; 0 where it asks for none."""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return 0.0

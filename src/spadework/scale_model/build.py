@@ -1,0 +1,59 @@
+"""The build of the scale model: tokenizer, pretraining, and the folder that ships."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from spadework.config import RunConfig
+from spadework.errors import ConfigError
+from spadework.lessons.rows import Lessons, lesson_texts
+from spadework.types import derive_seed
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """How the model is made; the defaults made the weights that ship."""
+
+    seed: int = 0
+    steps: int = 2000
+    plays: int = 64
+    """Rows of plays a step."""
+    designs: int = 6
+    """Rows of designs a step."""
+    texts: int = 1500
+    """Lessons that the tokenizer is fitted to."""
+    threads: int = 2
+    save_every: int = 100
+    """Steps between two writes of the unfinished state."""
+
+
+def build_scale_model(
+    out: Path, config: RunConfig, settings: BuildSettings, on_step: Callable[[int, float, float], None]
+) -> None:
+    """Make the model and write it to ``out``, a Hugging Face folder, whole or not at all.
+
+    ``on_step`` is told (steps done, loss of the plays, of the designs). The state of an unfinished build lies beside
+    ``out`` and is taken up again. Raises ``ConfigError`` without the extra ``local``.
+    """
+    try:
+        from spadework.policies.template import HFTemplate
+        from spadework.scale_model import architecture, pretrain
+    except ImportError as error:
+        raise ConfigError(
+            f"building needs the extra `local` ({error.name} is missing): pip install 'spadework[local]'"
+        ) from None
+    tokenizer = architecture.build_tokenizer(lesson_texts(config, settings.seed, settings.texts))
+    template = HFTemplate(tokenizer)
+
+    def draw(step: int) -> tuple[list[pretrain.Row], list[pretrain.Row]]:
+        lessons = Lessons(config, template, derive_seed(settings.seed, "lessons", step))
+        return [lessons.play() for _ in range(settings.plays)], [lessons.design() for _ in range(settings.designs)]
+
+    state = out.with_name(f".{out.name}.state")
+    model = architecture.build_model(len(tokenizer), settings.seed)
+    pretrain.use_threads(settings.threads)
+    pretrain.pretrain(model, draw, pretrain.Schedule(settings.steps, save_every=settings.save_every), state, on_step)
+    architecture.write_model(out, model, tokenizer)
+    state.unlink(missing_ok=True)

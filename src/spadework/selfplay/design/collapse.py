@@ -1,0 +1,59 @@
+"""The alarm for a designer that writes one thing over and over (faults.md, 26)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from spadework.config import DesignerSection
+from spadework.selfplay.design.novelty import fingerprint
+from spadework.types import Design
+
+FEWEST = 8
+"""Designs below which nothing is said: a few always look alike."""
+
+
+class CollapseAlarm:
+    """Looks at the last ``designer.recent`` designs, accepted or not.
+
+    Args:
+        settings: how many designs, and where the alarm goes off.
+        diversity: of programs, in [0, 1] (Vendi score over n).
+    """
+
+    def __init__(self, settings: DesignerSection, diversity: Callable[[Sequence[str]], float]) -> None:
+        self.settings, self.diversity = settings, diversity
+        self._sources: deque[str] = deque(maxlen=settings.recent)
+
+    def look(self, designs: Iterable[Design]) -> tuple[dict[str, float], list[str]]:
+        """Take in a cycle's designs; metrics, and a line for each thing that is wrong. Nothing of a cycle without."""
+        written = [design.source for design in designs if design.source and design.fault is None]
+        self._sources.extend(written)
+        if not written:
+            return {}, []
+        share, vendi = largest_structure_share(self._sources), self.diversity(list(self._sources))
+        metrics = {"designer/largest_structure_share": share, "designer/vendi": vendi}
+        if len(self._sources) < FEWEST:
+            return metrics, []
+        n, settings, lines = len(self._sources), self.settings, []
+        if share > settings.max_structure_share:
+            lines.append(f"collapse: {share:.0%} of the last {n} designs have one structure")
+        if vendi < settings.min_vendi:
+            lines.append(f"collapse: the last {n} designs are as diverse as {vendi * n:.1f} (Vendi score)")
+        return metrics, lines
+
+    def state_dict(self) -> dict[str, Any]:
+        """The designs that it looks at."""
+        return {"sources": list(self._sources)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from ``state_dict``."""
+        self._sources = deque(state["sources"], maxlen=self.settings.recent)
+
+
+def largest_structure_share(sources: Iterable[str]) -> float:
+    """Share of programs that agree in structure, whatever their names, texts and numbers; NaN without any."""
+    counts = Counter(fingerprint(source, numbers=False) for source in sources)
+    return max(counts.values()) / counts.total() if counts else math.nan

@@ -1,0 +1,295 @@
+"""The designer's stage: document and examples in, validated environment with a hint out (method section 2, step 1).
+
+An attempt and a hint are pieces of work of their own, so that a program is played while its hint is being written;
+``fill_slot`` does one after the other.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import random
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from spadework.config import DesignerSection, MemorySection
+from spadework.errors import FaultError, GraderError, PolicyError, SandboxError
+from spadework.policies.base import Completion, Message, Policy, SamplingParams
+from spadework.selfplay.design.examples import environment_id
+from spadework.selfplay.design.novelty import SeenPrograms
+from spadework.selfplay.design.program import extract_program
+from spadework.selfplay.design.prompts import Brief, design_messages, skeleton_grammar
+from spadework.selfplay.design.variants import draw_task
+from spadework.selfplay.keys import check_key, design_key, hint_key
+from spadework.selfplay.records import Example, JudgedProgram
+from spadework.types import Design, Document, Domain, Environment, Fault, Key, Segment, derive_seed
+
+DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
+"""(skill, rng, fits) -> examples for the prompt."""
+WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[str | None]]
+"""(policy, source, what validation knows of it, key, conversation to continue) -> hint."""
+
+Checking = Callable[[], AbstractContextManager[None]]
+"""Gives what is held while a program is checked."""
+
+TWIN = "COPY same structure and numbers as an accepted design"
+
+ModelCheck = Callable[[Policy, str, Key], Awaitable[tuple[str, ...]]]
+"""(policy, source, key) -> why the program is rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class DesignTools:
+    """What the designer works with; the stages behind it are strangers to it."""
+
+    document: Callable[[int], Document] | None
+    """Draws a document from a seed; none without a corpus."""
+    examples: DrawExamples
+    validate: Callable[[str], Awaitable[JudgedProgram]]
+    hint: WriteHint
+    check: ModelCheck | None = None
+    """The policy's word on a program that was validated; none where it is not asked."""
+    document_tokens: int | None = None
+    """Tokens kept of a document; all of it when unset."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotResult:
+    """What one slot gave: every attempt, and the environment if one was accepted."""
+
+    slot: int
+    designs: tuple[Design, ...]
+    environment: Environment | None
+
+
+def refuse_twin(result: SlotResult, seen: SeenPrograms | None, playing: Collection[str] = ()) -> SlotResult:
+    """Slots that are filled at once may have written the same program: the later one is a copy.
+
+    ``seen`` of ``None`` allows copies of old programs; one that is in play (``playing``, by id) is never played twice.
+    """
+    environment = result.environment
+    if environment is None:
+        return result
+    if environment.id not in playing and (seen is None or environment.source not in seen):
+        return result
+    twin = dataclasses.replace(result.designs[-1], environment_id=None, findings=(TWIN,))
+    return SlotResult(result.slot, (*result.designs[:-1], twin), None)
+
+
+def cut_to_tokens(document: Document, limit: int, count: Callable[[str], int]) -> Document:
+    """The document's longest run of whole words from its start that ``count`` puts at ``limit`` tokens or fewer."""
+    if count(document.text) <= limit:
+        return document
+    words = document.text.split(" ")
+    kept = bisect.bisect_right(range(1, len(words)), limit, key=lambda n: count(" ".join(words[:n])))
+    return dataclasses.replace(document, text=" ".join(words[:kept]))
+
+
+def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
+    """The skills of a design cycle: a window over all of them that moves on by its own width (method section 2)."""
+    skills, width = settings.skills, settings.active_skills
+    start = (cycle // settings.every) * width % len(skills)
+    return tuple(skills[(start + i) % len(skills)] for i in range(width))
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A design in the making."""
+
+    id: str
+    cycle: int
+    slot: int
+    attempt: int
+    skill: str
+    document_id: str
+    parents: tuple[str, ...]
+    messages: tuple[Message, ...]
+    prefill: str
+    variant: str = ""
+    reply: str = ""
+    source: str = ""
+    repaired: bool = False
+    segments: tuple[Segment, ...] = ()
+
+    def sampled(self, completion: Completion, segments: tuple[Segment, ...]) -> _Draft:
+        """With what the model wrote."""
+        reply = self.prefill + completion.text
+        source, repaired = extract_program(reply)
+        return dataclasses.replace(self, reply=reply, source=source, repaired=repaired, segments=segments)
+
+    def design(
+        self,
+        *,
+        findings: tuple[str, ...] = (),
+        ran: bool = False,
+        environment_id: str | None = None,
+        fault: Fault | None = None,
+        novelty: float | None = None,
+    ) -> Design:
+        """The finished record."""
+        return Design(
+            id=self.id,
+            cycle=self.cycle,
+            slot=self.slot,
+            attempt=self.attempt,
+            skill=self.skill,
+            document_id=self.document_id,
+            parents=self.parents,
+            prompt="\n\n".join(f"[{message['role']}]\n{message['content']}" for message in self.messages),
+            reply=self.reply,
+            source=self.source,
+            segments=self.segments,
+            findings=findings,
+            repaired=self.repaired,
+            environment_id=environment_id,
+            ran=ran,
+            fault=fault,
+            variant=self.variant,
+            novelty=novelty,
+        )
+
+    def environment(self, hint: str, domain: Domain, version: int) -> Environment:
+        """The accepted environment."""
+        return Environment(
+            id=environment_id(self.source),
+            source=self.source,
+            hint=hint,
+            skill=self.skill,
+            domain=domain,
+            document_id=self.document_id,
+            cycle=self.cycle,
+            designer_version=version,
+            parents=self.parents,
+            design_id=self.id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program that passed validation: ``environment`` can be played, and its hint is still to be written."""
+
+    draft: _Draft
+    verdict: JudgedProgram
+    environment: Environment
+
+    def refused(self, finding: str) -> Design:
+        """Its design, rejected after all."""
+        return self.draft.design(findings=(finding,), ran=True)
+
+
+class Designer:
+    """Writes environments.
+
+    Args:
+        settings: of the designer.
+        memory: the share of the prompt that examples may take.
+        domain: of the run.
+        run_seed: seeds documents and examples.
+        tools: corpus, memory, validation and hints, as callables.
+    """
+
+    def __init__(
+        self, settings: DesignerSection, memory: MemorySection, domain: Domain, run_seed: int, tools: DesignTools
+    ) -> None:
+        self.settings, self.memory, self.domain, self.run_seed, self.tools = settings, memory, domain, run_seed, tools
+        self.sampling = SamplingParams(
+            settings.max_tokens,
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            top_k=settings.top_k,
+            stop=("\n```\n", "\n\n\n\n") if settings.skeleton else (),
+            grammar=skeleton_grammar(domain) if settings.grammar else None,
+        )
+
+    async def fill_slot(self, policy: Policy, cycle: int, slot: int) -> SlotResult:
+        """Try until an environment is accepted, at most ``attempts`` times."""
+        designs: list[Design] = []
+        for attempt in range(self.settings.attempts):
+            tried = await self.attempt(policy, cycle, slot, attempt)
+            if isinstance(tried, Candidate):
+                tried, environment = await self.write_hint(policy, tried)
+                if environment is not None:
+                    return SlotResult(slot, (*designs, tried), environment)
+            designs.append(tried)
+        return SlotResult(slot, tuple(designs), None)
+
+    async def attempt(
+        self, policy: Policy, cycle: int, slot: int, attempt: int, checking: Checking = nullcontext
+    ) -> Design | Candidate:
+        """Write and judge one program: a candidate, or the design that was rejected or met a fault.
+
+        What ``checking`` gives is held while the program runs.
+        """
+        with policy.attend():
+            skills = active_skills(self.settings, cycle)
+            draft = self._draft(policy, cycle, slot, attempt, skills[slot % len(skills)])
+            chat = policy.chat(draft.messages, prefill=draft.prefill)
+            try:
+                completion = await chat.reply(self.sampling, design_key(cycle, slot, attempt))
+                draft = draft.sampled(completion, chat.segments)
+                with checking():
+                    verdict = await self.tools.validate(draft.source)
+                findings, ran = verdict.findings, verdict.ran
+                if not findings and self.tools.check is not None:
+                    findings = await self.tools.check(policy, draft.source, check_key(cycle, slot, attempt))
+                    ran = True
+            except (SandboxError, PolicyError, GraderError) as error:
+                return draft.design(fault=error.fault)
+            except FaultError as error:
+                return draft.design(findings=(str(error),))
+            if findings:
+                return draft.design(findings=findings, ran=ran)
+            return Candidate(draft, verdict, draft.environment("", self.domain, policy.version))
+
+    async def write_hint(self, policy: Policy, candidate: Candidate) -> tuple[Design, Environment | None]:
+        """The candidate's hint, which makes it an environment; without a clean one its design is rejected."""
+        draft = candidate.draft
+        history = draft.messages if self.settings.skeleton else ()
+        key = hint_key(draft.cycle, draft.slot, draft.attempt)
+        with policy.attend():
+            try:
+                hint = await self.tools.hint(policy, draft.source, candidate.verdict, key, history)
+            except FaultError as error:
+                return draft.design(fault=error.fault), None
+        if hint is None:
+            return candidate.refused("HINT every hint was empty or leaked"), None
+        environment = dataclasses.replace(candidate.environment, hint=hint)
+        novelty = candidate.verdict.novelty
+        return draft.design(ran=True, environment_id=environment.id, novelty=novelty), environment
+
+    def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
+        seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)
+        document = self.tools.document(seed) if self.tools.document else None
+        if document is not None and self.tools.document_tokens is not None:
+            document = cut_to_tokens(document, self.tools.document_tokens, policy.count_tokens)
+        rng = random.Random(derive_seed(self.run_seed, "examples", cycle, slot, attempt))
+        left = self.memory.max_tokens
+
+        def fits(source: str) -> bool:
+            nonlocal left
+            cost = policy.count_tokens(source)
+            if cost > left:
+                return False
+            left -= cost
+            return True
+
+        examples = self.tools.examples(skill, rng, fits)
+        task = None
+        if self.domain == "tool_use":
+            task = draw_task(derive_seed(self.run_seed, "task", cycle, slot, attempt))
+        brief = Brief(skill, document, task)
+        messages, prefill = design_messages(self.settings, self.domain, brief, examples)
+        parents = tuple(example.environment_id for example in examples)
+        return _Draft(
+            id=f"{cycle}-{slot}-{attempt}",
+            cycle=cycle,
+            slot=slot,
+            attempt=attempt,
+            skill=skill,
+            document_id=document.id if document else "",
+            parents=parents,
+            messages=tuple(messages),
+            prefill=prefill,
+            variant=task.variant if task else "",
+        )

@@ -1,0 +1,66 @@
+"""The bundled example environments: programs with their document, hint, skill and level.
+
+They are what a small model is warmed up on, and what seeds its pool and memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from spadework.errors import ConfigError
+from spadework.selfplay.design.variants import Task
+from spadework.types import Document, Domain, Environment
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleEnvironment:
+    """One bundled example."""
+
+    name: str
+    level: str
+    document: Document
+    environment: Environment
+    task: Task | None = None
+    """Of tool use."""
+
+
+def environment_id(source: str) -> str:
+    """Names an environment by its program: the first 12 hex digits of the SHA-256."""
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+def load_examples(folder: Path, domain: Domain) -> tuple[ExampleEnvironment, ...]:
+    """All ``NAME.py`` with ``NAME.toml`` of a folder, by name. Raises ``ConfigError`` naming file and key."""
+    return tuple(_load(path, domain) for path in sorted(folder.glob("*.py")))
+
+
+def _load(path: Path, domain: Domain) -> ExampleEnvironment:
+    described = path.with_suffix(".toml")
+    try:
+        data = tomllib.loads(described.read_text(encoding="utf-8"))
+        title, text, hint, skill = (str(data[key]) for key in ("title", "document", "hint", "skill"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: {described.name} is missing; it holds title, skill, level, document, hint"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{described}: not valid TOML: {error}") from None
+    except KeyError as error:
+        raise ConfigError(f"{described}: the key {error.args[0]} is missing") from None
+    source = path.read_text(encoding="utf-8")
+    document = Document(f"examples/{path.stem}", text.strip(), {"title": title})
+    environment = Environment(
+        id=environment_id(source),
+        source=source,
+        hint=hint.strip(),
+        skill=skill,
+        domain=domain,
+        document_id=document.id,
+        cycle=0,
+        designer_version=0,
+    )
+    task = Task(str(data.get("variant", "execute")), title.lower()) if domain == "tool_use" else None
+    return ExampleEnvironment(path.stem, str(data.get("level", "")), document, environment, task)

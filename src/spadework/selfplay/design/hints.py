@@ -1,0 +1,46 @@
+"""Hints: written by the same model from the program, checked for leaks, written again when they do (section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spadework.config import HintSection
+from spadework.envs.actions import strip_thinking
+from spadework.envs.check.findings import fatal
+from spadework.envs.check.program import hint_findings
+from spadework.policies.base import Message, Policy, SamplingParams
+from spadework.selfplay.design.prompts import hint_messages
+from spadework.selfplay.records import JudgedProgram
+from spadework.types import Domain, Key
+
+
+class HintWriter:
+    """Asks the policy for hints."""
+
+    def __init__(self, settings: HintSection, domain: Domain) -> None:
+        self.settings, self.domain = settings, domain
+
+    async def __call__(
+        self, policy: Policy, source: str, judged: JudgedProgram, key: Key, history: Sequence[Message] = ()
+    ) -> str | None:
+        """A hint that leaks nothing, or ``None`` when every try leaked or was empty. Raises ``PolicyError``."""
+        params = SamplingParams(self.settings.max_tokens, temperature=self.settings.temperature)
+        messages = hint_messages(self.settings, self.domain, source, history)
+        for attempt in range(self.settings.attempts):
+            completion = await policy.chat(messages).reply(params, (*key, attempt))
+            hint = clean_hint(completion.text, self.settings.max_words)
+            if hint and not self._leaks(hint, judged):
+                return hint
+        return None
+
+    def _leaks(self, hint: str, judged: JudgedProgram) -> bool:
+        """Whether it holds the answer, or in tool use a value that has to be looked up."""
+        return judged.report is not None and bool(fatal(hint_findings(hint, judged.report, self.domain)))
+
+
+def clean_hint(reply: str, max_words: int) -> str:
+    """The first paragraph of a reply without thinking, label and quotes, cut at ``max_words``; may be empty."""
+    text = strip_thinking(reply).strip()
+    paragraph = text.split("\n\n", 1)[0].strip()
+    paragraph = paragraph.removeprefix("HINT:").removeprefix("Hint:").strip().strip('"').strip()
+    return " ".join(paragraph.split()[:max_words])

@@ -1,0 +1,162 @@
+"""The prompts of both roles: Markdown files with ``$name`` places, filled here and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from spadework.config import DesignerSection, HintSection, PlaySection
+from spadework.policies.base import Message
+from spadework.selfplay.design.variants import Task
+from spadework.selfplay.records import Example
+from spadework.types import Document, Domain
+
+_LABELS = {
+    "good": "A good environment from earlier, for its form and level (write a different {kind}):",
+    "too easy": "An environment that was too easy; avoid what makes it so:",
+    "too hard": "An environment that was too hard; avoid what makes it so:",
+}
+FENCE = "```"
+
+
+@cache
+def load_prompt(name: str) -> Template:
+    """The shipped prompt ``name``."""
+    return Template(files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """What one design is to be about; ``task`` is that of tool use."""
+
+    skill: str
+    document: Document | None
+    task: Task | None = None
+
+
+def skeleton_grammar(domain: Domain) -> str:
+    """The Lark grammar of what may follow a skeleton's head: two draws, one sum, one question, the usual step."""
+    return files(__package__).joinpath("prompts", f"skeleton_{domain}.lark").read_text(encoding="utf-8")
+
+
+def design_messages(
+    settings: DesignerSection, domain: Domain, brief: Brief, examples: Sequence[Example]
+) -> tuple[list[Message], str]:
+    """The designer's opening and the prefill of its reply.
+
+    In skeleton mode examples stand as earlier exchanges without their documents, and the head of the program (imports,
+    class line) is given; otherwise they stand in the prompt with their labels.
+    """
+    document, skill = brief.document, brief.skill
+    if settings.skeleton:
+        shown = [message for example in examples for message in _exchange(example, skill, domain)]
+        given = document or Document("free", "any small idea of your own", {"title": skill})
+        messages = [*skeleton_opening(domain), *shown, _skeleton_request(domain, given, brief)]
+        return messages, skeleton_head(given.title, domain)
+    text = f"{document.text}" if document else "(none: choose a topic of your own)"
+    shown_text = "\n\n".join(f"{_label(e, domain)}\n\n{FENCE}python\n{e.source.strip()}\n{FENCE}" for e in examples)
+    content = load_prompt(f"designer_{domain}").substitute(
+        skill=skill,
+        document=text,
+        examples=f"# Examples\n\n{shown_text}\n" if shown_text else "",
+        levels=f"\n{load_prompt('levels').template}" if settings.difficulty else "",
+        **_task_places(settings, domain, brief.task),
+    )
+    system = load_prompt(f"designer_{domain}_system").template
+    return [Message(role="system", content=system), Message(role="user", content=content)], ""
+
+
+def skeleton_opening(domain: Domain) -> list[Message]:
+    """The system prompt of a small designer."""
+    return [Message(role="system", content=load_prompt(f"designer_{domain}_skeleton_system").template)]
+
+
+def _task_places(settings: DesignerSection, domain: Domain, task: Task | None) -> dict[str, str]:
+    """What the places of the tool-use prompt hold that the games prompt has not."""
+    if domain == "games" or task is None:
+        return {}
+    form = load_prompt(f"designer_{domain}_{settings.form}").template
+    return {"domain": task.domain, "variant": task.variant, "brief": task.brief, "form": form}
+
+
+def _skeleton_request(domain: Domain, document: Document, brief: Brief) -> Message:
+    """What a small designer is asked for one document."""
+    content = load_prompt(f"designer_{domain}_skeleton").substitute(
+        title=document.title,
+        document=document.text,
+        skill=brief.skill,
+        variant=brief.task.variant if brief.task else "",
+    )
+    return Message(role="user", content=content)
+
+
+def skeleton_head(title: str, domain: Domain = "games") -> str:
+    """The given head of a program: fence, imports and a class line named for the document."""
+    if domain == "tool_use":
+        return load_prompt("head_tool_use").substitute(name=class_name(title)) + "\n"
+    return f"{FENCE}python\nimport random\n\n\nclass {class_name(title)}:\n"
+
+
+def class_name(title: str) -> str:
+    """``Division with remainder`` -> ``DivisionWithRemainderEnv`` (at most six words of letters)."""
+    words = re.findall(r"[A-Za-z]+", title)[:6]
+    return "".join(word[0].upper() + word[1:] for word in words) + "Env"
+
+
+def split_program(source: str) -> tuple[str, str]:
+    """A program as (head up to and with its class line, body), as a skeleton design is prefilled and sampled."""
+    match = re.search(r"^class \w+Env\b.*:\n", source, re.MULTILINE)
+    if match is None:
+        raise ValueError("the program has no class line")
+    return f"{FENCE}python\n{source[: match.end()].lstrip()}", source[match.end() :].rstrip() + f"\n{FENCE}"
+
+
+def _label(example: Example, domain: Domain) -> str:
+    return _LABELS[example.label].format(kind="game" if domain == "games" else "environment")
+
+
+def _exchange(example: Example, skill: str, domain: Domain) -> list[Message]:
+    request = f"{_label(example, domain)}\nSkill: {skill}\nWrite the environment."
+    program = f"{FENCE}python\n{example.source.strip()}\n{FENCE}"
+    return [Message(role="user", content=request), Message(role="assistant", content=program)]
+
+
+def skeleton_hint_request(domain: Domain) -> Message:
+    """What a small designer is asked right after its program: the hint reuses what the model has just read."""
+    return Message(role="user", content=load_prompt(f"hint_{domain}_skeleton").template)
+
+
+def hint_messages(settings: HintSection, domain: Domain, source: str, history: Sequence[Message] = ()) -> list[Message]:
+    """What the model is asked for a hint: the program and the rules of method section 5.
+
+    ``history`` is a small designer's conversation up to its request; the program then stands as its reply.
+    """
+    if history:
+        program = Message(role="assistant", content=f"{FENCE}python\n{source.strip()}\n{FENCE}")
+        return [*history, program, skeleton_hint_request(domain)]
+    request = load_prompt(f"hint_{domain}").substitute(source=source.strip(), max_words=settings.max_words)
+    return [Message(role="user", content=request)]
+
+
+def model_check_messages(source: str) -> list[Message]:
+    """What the model is asked about the criteria of a tool-use program (method section 4, stage 7)."""
+    request = load_prompt("model_check_tool_use").substitute(source=source.strip())
+    return [Message(role="user", content=request)]
+
+
+def agent_opening(settings: PlaySection, domain: Domain) -> tuple[Message, ...]:
+    """The agent's system prompt and few-shot exchanges; it never changes within a run."""
+    system = settings.system or load_prompt(f"agent_{domain}_system").template
+    shots = [
+        message
+        for shot in settings.few_shots
+        for message in (
+            Message(role="user", content=shot.observation),
+            Message(role="assistant", content=shot.reply),
+        )
+    ]
+    return (Message(role="system", content=system), *shots)

@@ -1,0 +1,63 @@
+"""Validation of a design, in the order of method section 4; the first stage with a fatal finding rejects it.
+
+The checks are those of ``spadework check``. A fault of the sandbox says nothing about the program: it is tried once
+more, and then the attempt is given up as such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spadework.envs.check.findings import Finding, fatal
+from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_runtime
+from spadework.envs.check.static import check_source
+from spadework.envs.sandbox.base import Sandbox
+from spadework.errors import SandboxError
+from spadework.selfplay.design.novelty import SeenPrograms
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What validation says of one program."""
+
+    findings: tuple[str, ...]
+    """Why it is rejected; empty when it is accepted."""
+    ran: bool = False
+    """Whether it could be constructed, reset and stepped without a fault."""
+    report: RuntimeReport | None = None
+    """What running it showed: the oracle's plays say what a hint must not contain. None of a rejected program."""
+    novelty: float | None = None
+    """1 minus its cosine with the nearest program seen; ``None`` where nobody measures it."""
+
+
+class Validator:
+    """Judges programs; ``seen`` holds what was written before, and ``refuse_copies`` makes a copy a finding."""
+
+    def __init__(
+        self, sandbox: Sandbox, checks: RuntimeChecks, seen: SeenPrograms | None = None, *, refuse_copies: bool = True
+    ) -> None:
+        self.sandbox, self.checks, self.seen, self.refuse_copies = sandbox, checks, seen, refuse_copies
+
+    async def __call__(self, source: str) -> Verdict:
+        """Judge one program. Raises ``SandboxError`` when the sandbox failed twice."""
+        if not source.strip():
+            return Verdict(("ENV001 the reply holds no Python block",))
+        static = fatal(check_source(source, self.checks.domain))
+        if static:
+            return Verdict(_texts(static))
+        try:
+            report = await check_runtime(self.sandbox, source, self.checks)
+        except SandboxError:
+            report = await check_runtime(self.sandbox, source, self.checks)
+        rejected = list(fatal(report.findings))
+        ran = not any(finding.code.startswith(("ENV0", "ENV2")) for finding in rejected)
+        if rejected or self.seen is None:
+            return Verdict(_texts(rejected), ran, None if rejected else report)
+        likeness = self.seen.likeness(source) if self.refuse_copies else None
+        if likeness is not None:
+            return Verdict((f"COPY {likeness}",), ran=ran)
+        return Verdict((), ran, report, self.seen.novelty(source))
+
+
+def _texts(findings: tuple[Finding, ...] | list[Finding]) -> tuple[str, ...]:
+    return tuple(str(finding) for finding in findings)

@@ -1,0 +1,159 @@
+"""Warm-up: supervised fine-tuning of a small model on the bundled examples, in the very prompts that the run will use.
+
+Three kinds of rows: document -> program, program -> hint, observation -> winning reply. The result is a model folder
+in the user's cache, named by the hash of everything that went in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import random
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from spadework import types
+from spadework.config import RunConfig
+from spadework.envs.check.players import Play
+from spadework.policies.base import Chat, Hyperparameters, Message, Policy, Trainer
+from spadework.rollout import first_observation, told
+from spadework.selfplay.design.examples import ExampleEnvironment
+from spadework.selfplay.design.prompts import (
+    Brief,
+    agent_opening,
+    design_messages,
+    hint_messages,
+    skeleton_hint_request,
+    split_program,
+)
+from spadework.selfplay.records import Example
+from spadework.types import derive_seed
+
+EXAMPLE_EVERY = 3
+"""One design row in so many shows an example, as memory will; tokens are dear, and both prompts have to be known."""
+
+OraclePlays = Callable[[ExampleEnvironment], Awaitable[Sequence[Play]]]
+"""Winning plays of an example."""
+
+
+def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versions: str) -> str:
+    """Names the result: model, settings, prompts, examples and library versions."""
+    parts = {
+        "model": config.model.name,
+        "seed": config.run.seed,
+        "warmup": config.warmup.model_dump(mode="json"),
+        "memory": config.memory.model_dump(mode="json"),
+        "designer": config.designer.model_dump(mode="json"),
+        "opening": list(agent_opening(config.play, config.domain)),
+        "examples": [
+            (e.document.text, e.environment.source, e.environment.hint, *([e.task.variant] if e.task else []))
+            for e in examples
+        ],
+        "versions": versions,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+
+async def warmup_rows(
+    policy: Policy, config: RunConfig, examples: Sequence[ExampleEnvironment], oracle: OraclePlays
+) -> list[types.TrainingRow]:
+    """The rows of one epoch, each an unweighted mean over its own tokens."""
+    rows = []
+    for index, example in enumerate(examples):
+        shown = _shown(config, example, examples) if index % EXAMPLE_EVERY == 0 else []
+        if len(example.environment.source) <= config.warmup.max_program:
+            rows += _design_rows(policy, config, example, shown)
+        for number, play in enumerate(await oracle(example)):
+            hint = example.environment.hint if (index + number) % 2 else ""
+            rows += _rows(_play_chat(policy, config, play, hint), "agent", f"play/{example.name}/{number}")
+    return rows
+
+
+async def warm_up(
+    trainer: Trainer, config: RunConfig, rows: Sequence[types.TrainingRow], on_step: Callable[[int, int, float], None]
+) -> float:
+    """Fit the rows for the configured epochs, shuffled by the run's seed; returns the last epoch's mean loss.
+
+    ``on_step`` is told (steps done, steps in all, loss).
+    """
+    settings = config.warmup
+    per_epoch = -(-len(rows) // settings.batch)
+    total, done, loss = per_epoch * settings.epochs, 0, 0.0
+    for epoch in range(settings.epochs):
+        order = list(rows)
+        random.Random(derive_seed(config.run.seed, "warmup-order", epoch)).shuffle(order)
+        losses = []
+        for start in range(0, len(order), settings.batch):
+            batch = order[start : start + settings.batch]
+            hp = Hyperparameters(lr=settings.lr * _schedule(done, total), weight_decay=0.0)
+            scaled = [_scaled(row, 1.0 / len(batch)) for row in batch]
+            losses.append((await trainer.fit(scaled, hp))["loss"])
+            done += 1
+            on_step(done, total, losses[-1])
+        loss = sum(losses) / len(losses)
+    return loss
+
+
+def _schedule(step: int, total: int) -> float:
+    """Linear warm-up over the first tenth, then linear decay to a tenth."""
+    ramp = max(1, total // 10)
+    return (step + 1) / ramp if step < ramp else 1.0 - 0.9 * (step - ramp) / max(1, total - ramp)
+
+
+def _shown(config: RunConfig, example: ExampleEnvironment, examples: Sequence[ExampleEnvironment]) -> list[Example]:
+    """The example in the prompt, as memory will give one."""
+    rng = random.Random(derive_seed(config.run.seed, "warmup", example.name))
+    same = [e.environment for e in examples if e.environment.skill == example.environment.skill and e is not example]
+    drawn = rng.sample(same, min(config.memory.positive, len(same))) if config.memory.enabled else []
+    return [Example(environment.id, environment.source, "good") for environment in drawn]
+
+
+def _design_rows(
+    policy: Policy, config: RunConfig, example: ExampleEnvironment, shown: Sequence[Example]
+) -> list[types.TrainingRow]:
+    """Document -> program, and program -> hint: one conversation for a small designer, two for a large one."""
+    environment = example.environment
+    brief = Brief(environment.skill, example.document, example.task)
+    messages, _ = design_messages(config.designer, config.domain, brief, shown)
+    head, body = split_program(environment.source)
+    chat = policy.chat(messages, prefill=head)
+    chat.say(body)
+    if config.designer.skeleton:
+        chat.observe(skeleton_hint_request(config.domain))
+        chat.say(environment.hint)
+        return _rows(chat, "designer", f"design/{example.name}")
+    asked = policy.chat(hint_messages(config.hint, config.domain, environment.source))
+    asked.say(environment.hint)
+    return _rows(chat, "designer", f"design/{example.name}") + _rows(asked, "designer", f"hint/{example.name}")
+
+
+def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat:
+    first = Message(role="user", content=first_observation(play.opening, hint))
+    chat = policy.chat([*agent_opening(config.play, config.domain), first], tools=play.tools)
+    for number, action in enumerate(play.actions):
+        if number:
+            for message in told(play.steps[number - 1].observation, play.actions[number - 1], config.domain):
+                chat.observe(message)
+        chat.say(action)
+    return chat
+
+
+def _rows(chat: Chat, role: types.Role, source_id: str) -> list[types.TrainingRow]:
+    """A row a segment, each a mean over its own tokens."""
+    return [
+        types.TrainingRow(
+            tokens=segment.tokens,
+            loss_mask=segment.loss_mask,
+            logprobs=segment.logprobs,
+            advantages=tuple(1.0 / segment.sampled if sampled else 0.0 for sampled in segment.loss_mask),
+            role=role,
+            group_id="warmup",
+            source_id=source_id,
+            policy_version=0,
+        )
+        for segment in chat.segments
+    ]
+
+
+def _scaled(row: types.TrainingRow, factor: float) -> types.TrainingRow:
+    return dataclasses.replace(row, advantages=tuple(value * factor for value in row.advantages))

@@ -1,0 +1,90 @@
+"""Control arms: another text in the hint's place, to tell what a hint explains from what it gives away.
+
+``placebo`` shows the hint of another environment, ``answer_only`` what the oracle plays and nothing else. They are
+played beside the hinted arm on the same seeds, reported, never paid and never trained.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from spadework.envs.check.players import oracle
+from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.errors import FaultError
+from spadework.rollout import Play
+from spadework.selfplay.keys import play_key
+from spadework.types import Arm, Environment, derive_seed
+
+Texts = Mapping[tuple[str, int], str]
+"""(environment id, episode seed) -> what stands in the hint's place."""
+
+
+async def control_plays(
+    sandbox: Sandbox, plays: Sequence[Play], arms: Sequence[Arm], limits: Limits, run_seed: int
+) -> list[Play]:
+    """A play of each control arm for every hinted play that the arm has a text for.
+
+    Args:
+        sandbox: where oracles play.
+        plays: of a cycle; each environment in them lends its hint to the others.
+        arms: the control arms that are asked for.
+        limits: of an oracle's instances.
+        run_seed: draws which hint is lent.
+    """
+    hinted = [play for play in plays if play.arm == "hinted"]
+    found: list[Play] = []
+    for arm in arms:
+        texts = placebos(plays, run_seed) if arm == "placebo" else await _answers(sandbox, hinted, limits)
+        found += [
+            dataclasses.replace(play, arm=arm, key=play_key(play.cycle, play.key[2], arm, play.index), control=text)
+            for play in hinted
+            if (text := texts.get((play.environment.id, play.seed)))
+        ]
+    return found
+
+
+def placebos(plays: Sequence[Play], run_seed: int) -> Texts:
+    """For each environment the hint of another one in play, drawn once a cycle; none where no other has one."""
+    playing = {play.environment.id: play.environment for play in plays}
+    texts = {}
+    for play in plays:
+        own = play.environment
+        hints = sorted({other.hint for other in playing.values() if other.hint and other.hint != own.hint})
+        if hints:
+            draw = derive_seed(run_seed, "placebo", play.cycle, own.id) % len(hints)
+            texts[own.id, play.seed] = hints[draw]
+    return texts
+
+
+async def _answers(sandbox: Sandbox, plays: Sequence[Play], limits: Limits) -> Texts:
+    """What the oracle of each environment plays on each seed; nothing where there is none or it fails."""
+    environments = {play.environment.id: play.environment for play in plays}
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(
+                _oracle_texts(sandbox, environment, {p.seed for p in plays if p.environment.id == name}, limits)
+            )
+            for name, environment in environments.items()
+        ]
+    return {key: text for task in tasks for key, text in task.result().items()}
+
+
+async def _oracle_texts(sandbox: Sandbox, environment: Environment, seeds: set[int], limits: Limits) -> Texts:
+    texts: dict[tuple[str, int], str] = {}
+    try:
+        played = await sandbox.open(environment.source, limits)
+        try:
+            shadow = await sandbox.open(environment.source, limits)
+            try:
+                for seed in sorted(seeds):
+                    play = await oracle(played, shadow, seed, environment.domain, played.max_turns)
+                    texts[environment.id, seed] = "\n".join(["Play this, turn by turn:", *play.actions])
+            finally:
+                await shadow.close()
+        finally:
+            await played.close()
+    except FaultError:
+        return texts  # what the arm cannot be given is left out of it; the hinted arm meets the fault itself
+    return texts

@@ -1,0 +1,1 @@
+"""The environments in play, and pools on disk."""

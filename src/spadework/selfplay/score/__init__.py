@@ -1,0 +1,1 @@
+"""The score stage: from episodes to rewards, advantages and training rows."""

@@ -1,0 +1,114 @@
+"""Score a finished run again from what it stored, under its own settings or others, and say what moved.
+
+Nothing is played: returns come from the stored turns, rewards and advantages from the same ``Scoring`` as in the loop.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from spadework import types
+from spadework.config import RunConfig
+from spadework.rollout import episode_return
+from spadework.runs.records import cycle_episodes, read_designs, read_environments
+from spadework.runs.store import RunStore, Score
+from spadework.runs.tables import read_sequences
+from spadework.selfplay.play.plan import group_episodes
+from spadework.selfplay.score.ledger import Ledger
+from spadework.selfplay.score.rewards import SkillAverages
+from spadework.selfplay.score.rows import Scored, build_batch
+from spadework.selfplay.score.scoring import CycleScores, Scoring
+from spadework.types import Design, Episode, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """A run, scored: by design id, and by group id and episode id. A group without gradient has no advantages."""
+
+    scores: Mapping[str, Score]
+    advantages: Mapping[str, Mapping[str, float]]
+    differing_cycles: tuple[int, ...]
+    """Cycles whose stored training rows are not what these scores give, to the last digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What differs between two scorings; ``None`` stands for a design that one of them does not pay."""
+
+    designs: tuple[tuple[str, Score | None, Score | None], ...]
+    groups: tuple[str, ...]
+
+
+def stored_scores(store: RunStore) -> dict[str, Score]:
+    """What the run paid its designs."""
+    rows = [{key: value for key, value in row.items() if key != "cycle"} for row in store.rows("scores")]
+    return {row["design_id"]: Score(**row) for row in rows}
+
+
+def rescore(store: RunStore, config: RunConfig) -> Rescored:
+    """Score every stored cycle under ``config``, in order."""
+    scoring = Scoring(
+        config,
+        Ledger(config.delay, config.designer.every),
+        SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
+        played=store.config,
+    )
+    designs: dict[int, list[Design]] = defaultdict(list)
+    for design in read_designs(store):
+        designs[design.cycle].append(design)
+    skills = {environment.id: environment.skill for environment in read_environments(store)}
+    rows = {int(path.stem): path for path in store.sequence_files()}
+    scores: dict[str, Score] = {}
+    advantages: dict[str, dict[str, float]] = defaultdict(dict)
+    differing = []
+    for cycle, episodes in cycle_episodes(store):
+        paid = [_repaid(episode, config) for episode in episodes]
+        scored = scoring.cycle(cycle, designs[cycle], group_episodes(paid), skills)
+        scores |= {score.design_id: score for score in scored.scores}
+        for row in scored.agent:
+            advantages[row.group_id][row.source_id] = row.advantage
+        stored = read_sequences(rows[cycle])
+        if _batch(scored, stored) != stored:
+            differing.append(cycle)
+    return Rescored(scores, dict(advantages), tuple(differing))
+
+
+def moved(old: Rescored, new: Rescored) -> Moved:
+    """What two scorings of one run disagree on, in order."""
+    ids = [*old.scores, *(name for name in new.scores if name not in old.scores)]
+    pairs = [(name, old.scores.get(name), new.scores.get(name)) for name in ids]
+    groups = dict.fromkeys([*old.advantages, *new.advantages])
+    return Moved(
+        tuple((name, was, now) for name, was, now in pairs if was != now),
+        tuple(name for name in groups if old.advantages.get(name) != new.advantages.get(name)),
+    )
+
+
+def _repaid(episode: Episode, config: RunConfig) -> Episode:
+    """The episode with its return under ``config``."""
+    if not episode.valid:
+        return episode
+    rewards = [turn.reward for turn in episode.turns]
+    agent = config.agent
+    return dataclasses.replace(
+        episode, return_=episode_return(rewards, episode.ending, agent.return_type, agent.discount)
+    )
+
+
+def _batch(scored: CycleScores, stored: Sequence[types.TrainingRow]) -> list[types.TrainingRow]:
+    """The training rows that the scores give; a design's tokens are taken from its stored rows."""
+    tokens = _segments(row for row in stored if row.role == "designer")
+    designer = [dataclasses.replace(item, segments=tokens.get(item.source_id, ())) for item in scored.designer]
+    rows: list[Scored] = [*scored.agent, *designer]
+    return build_batch(rows)
+
+
+def _segments(rows: Iterable[types.TrainingRow]) -> dict[str, tuple[Segment, ...]]:
+    found: dict[str, tuple[Segment, ...]] = defaultdict(tuple)
+    for row in rows:
+        segment = Segment(row.tokens, row.loss_mask, row.logprobs, row.policy_version, row.temperature)
+        found[row.source_id] += (segment,)
+    return found

@@ -1,0 +1,188 @@
+"""The shipped fake: a policy that answers from a function and a trainer that records what it is given.
+
+Token ids are UTF-8 bytes, and bytes that UTF-8 never uses mark the turns, so everything above (chats, masks, sequences,
+stores) runs on it as on a real engine, in seconds and without torch.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spadework import types
+from spadework.policies.base import Caps, Completion, Hyperparameters, Message, Metrics, SamplingParams
+from spadework.policies.chat import TokenChat
+from spadework.types import Key, derive_seed
+
+Script = Callable[[Sequence[Message], random.Random, int], str]
+"""(messages so far, generator of this request, policy version) -> reply; a prefill is a last assistant message."""
+
+ROLES = ("system", "user", "assistant", "tool")
+FIRST_ROLE = 0xF8
+END = FIRST_ROLE + len(ROLES)
+
+
+class ByteTemplate:
+    """A reversible chat template over bytes: a role mark, the content, an end mark."""
+
+    stop_tokens = frozenset({END})
+
+    def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], prefill: str) -> tuple[int, ...]:
+        """Ids of the messages, the assistant's mark and ``prefill``."""
+        rendered = [token for message in messages for token in self._render(message)]
+        return (*rendered, FIRST_ROLE + ROLES.index("assistant"), *prefill.encode())
+
+    def continuation(
+        self, history: Sequence[Message], added: Sequence[Message], tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[int, ...]:
+        """Ids after a reply: its end mark, the added messages, the assistant's mark."""
+        return (END, *self.opening(added, tools, ""))
+
+    def reply(self, text: str) -> tuple[int, ...]:
+        """Ids of a whole reply."""
+        return (*text.encode(), END)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of the ids, marks left out."""
+        return bytes(tokens).translate(None, _MARKS).decode(errors="replace")
+
+    def parse(self, tokens: Sequence[int]) -> list[Message]:
+        """The messages again; an open assistant turn stands last when it has content."""
+        messages = [
+            Message(role=ROLES[mark[0] - FIRST_ROLE], content=content.decode(errors="replace"))  # type: ignore[typeddict-item]
+            for mark, content in _MESSAGES.findall(bytes(tokens))
+        ]
+        return messages if messages[-1]["content"] else messages[:-1]
+
+    def _render(self, message: Message) -> tuple[int, ...]:
+        return (FIRST_ROLE + ROLES.index(message["role"]), *message["content"].encode(), END)
+
+
+_MARKS = bytes(range(FIRST_ROLE, END + 1))
+_MESSAGES = re.compile(rb"([%b])([^%b]*)%b?" % (_MARKS[:-1], _MARKS, _MARKS[-1:]))
+
+
+class ScriptedPolicy:
+    """Answers from a script. Satisfies ``Policy`` and, for ``TokenChat``, the sampler's protocol."""
+
+    def __init__(self, script: Script, run_seed: int = 0) -> None:
+        self.script, self.run_seed, self.version = script, run_seed, 0
+        self.template = ByteTemplate()
+
+    def chat(
+        self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), prefill: str = ""
+    ) -> TokenChat:
+        """Open a conversation."""
+        return TokenChat(self, self.template, messages, tools=tools, prefill=prefill)
+
+    async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
+        """Ask the script; the reply is cut at ``max_tokens`` bytes."""
+        rng = random.Random(derive_seed(self.run_seed, *key))
+        text = self.script(self.template.parse(tokens), rng, self.version)
+        ids = (*text.encode(), END)
+        cut = ids[: params.max_tokens]
+        return Completion(
+            text=self.template.decode(cut),
+            tokens=cut,
+            logprobs=(-0.5,) * len(cut),
+            finish_reason="stop" if len(cut) == len(ids) else "length",
+            policy_version=self.version,
+        )
+
+    @contextmanager
+    def attend(self) -> Iterator[None]:
+        """Answers depend on the key alone: nobody has to wait for anybody."""
+        yield
+
+    def count_tokens(self, text: str) -> int:
+        """Bytes."""
+        return len(text.encode())
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class ScriptedTrainer:
+    """Keeps every batch in ``batches`` and counts versions."""
+
+    caps = Caps(token_ids=True, logprobs=True, fit=True, reference_kl=True, deterministic=True)
+
+    def __init__(self, policy: ScriptedPolicy) -> None:
+        self.policy = policy
+        self.batches: list[tuple[types.TrainingRow, ...]] = []
+
+    async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
+        """Record the batch."""
+        self.batches.append(tuple(batch))
+        return {"tokens": float(sum(sum(row.loss_mask) for row in batch))}
+
+    async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
+        """Record the batch."""
+        return await self.train(batch, hp)
+
+    async def sync(self) -> ScriptedPolicy:
+        """The same policy, a version older."""
+        self.policy.version += 1
+        return self.policy
+
+    def save(self, path: Path) -> None:
+        """Write the version."""
+        (path / "scripted.json").write_text(json.dumps({"version": self.policy.version}))
+
+    def load(self, path: Path) -> None:
+        """Read the version."""
+        self.policy.version = int(json.loads((path / "scripted.json").read_text())["version"])
+
+    def export(self, path: Path) -> None:
+        """There are no weights: the version again."""
+        path.mkdir(parents=True, exist_ok=True)
+        self.save(path)
+
+
+PROGRAM = '''\
+import random
+
+
+class Sums{low}To{high}Env:
+    """Add two hidden-in-plain-sight numbers."""
+
+    max_turns = 2
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        a = rng.randint({low}, {high})
+        b = rng.randint({low}, {high})
+        self.answer = str(a + b)
+        self.turn = 0
+        return f"Add {{a}} and {{b}}.", {{}}
+
+    def step(self, action):
+        self.turn += 1
+        guess = action.removeprefix("\\\\boxed{{").removesuffix("}}").strip()
+        if guess == self.answer:
+            return "Correct.", 1.0, True, False, {{}}
+        return "Wrong.", 0.0, False, self.turn >= 2, {{}}
+
+    def solution(self):
+        return self.answer
+'''
+
+
+def demo_script(messages: Sequence[Message], rng: random.Random, version: int) -> str:
+    """Plays both roles of a toy run: writes adding games, a fifth of them broken, and adds better with each version."""
+    last = messages[-1]["content"]
+    if "source of a text game" in last:
+        return "Add the two numbers digit by digit, carry, and box the sum."
+    if "Write one new environment" in last:
+        low = rng.randint(1, 50)
+        program = PROGRAM.format(low=low, high=low + rng.randint(20, 90))
+        return f"```python\n{program.replace('self.turn = 0', 'self.turn = ') if rng.random() < 0.2 else program}```"
+    first = next((m["content"] for m in messages if m["role"] == "user" and "Add " in m["content"]), last)
+    numbers = [int(word.strip(".")) for word in first.split() if word.strip(".").isdigit()]
+    skill = min(0.95, 0.2 + 0.05 * version + (0.4 if "HINT" in first else 0.0))
+    return f"\\boxed{{{sum(numbers[:2]) + (0 if rng.random() < skill else 1)}}}"

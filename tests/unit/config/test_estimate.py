@@ -1,0 +1,69 @@
+"""The estimate of a run's cost, by hand."""
+
+import pytest
+
+from spadework.config import RunConfig
+from spadework.config.estimate import PARAMETERS, Assumptions, estimate, lines, memory
+from spadework.config.files import load_config
+from spadework.resources import shipped
+
+PAPER = sorted(
+    str(path.relative_to(shipped("configs")))
+    for pattern in ("games-*.toml", "fixed-*.toml", "authors-*.toml", "ablations/*.toml")
+    for path in shipped("configs").glob(pattern)
+)
+
+
+def test_the_papers_run():
+    found = estimate(RunConfig(), Assumptions(accepted=0.5))
+    assert (found.design_cycles, found.pool) == (100, 24)
+    assert (found.unhinted, found.hinted) == (384, 384)
+    assert found.episodes == 400 * 384 + 100 * 384
+    # 1 + 1/2 + 1/4 + 1/8 + 1/16 tries a slot
+    assert (found.designs.most, found.designs.expected) == (120, pytest.approx(24 * 1.9375))
+    assert (found.agent_rows, found.designer_rows) == (384, 24)
+    assert found.episode_tokens.most == 32_768
+    assert found.episode_tokens.expected == pytest.approx(9 * 819.2)
+    assert found.attempt_tokens.most == 16_384 + 3 * 256
+    assert found.attempt_tokens.expected == pytest.approx(4_096 + 75)
+    assert found.tokens.most == 192_000 * 32_768 + 100 * 120 * 17_152
+
+
+def test_a_fixed_pool_designs_nothing():
+    found = estimate(load_config("fixed-pool-8b"))
+    assert (found.designs.most, found.design_cycles, found.hinted, found.episodes) == (0, 0, 0, 400 * 384)
+    assert found.designer_rows == 0
+
+
+def test_anchors_are_hinted_once_and_short_limits_bind():
+    found = estimate(load_config("laptop"))
+    assert found.episodes == 12 * 64 + 6 * 32 + 4 * 8
+    assert found.episode_tokens.most == 3 * 48
+
+
+def test_memory_by_hand():
+    held = memory(load_config("games-8b"))
+    n = PARAMETERS["Qwen/Qwen3-8B"]
+    # fp32 weights and a bf16 copy, gradients, two moments, and the start model for the KL
+    assert (held.weights, held.gradients, held.optimiser, held.reference) == (6 * n, 4 * n, 8 * n, 4 * n)
+    assert held.total == 22 * n
+    assert memory(load_config("scripted")) is None
+
+
+def test_an_adapter_trains_few_weights():
+    held = memory(load_config("games-8b", ["model.lora_rank=16", "model.dtype=float32"]))
+    n = PARAMETERS["Qwen/Qwen3-8B"]
+    assert (held.weights, held.gradients, held.optimiser, held.reference) == (8 * n, 0, 0, 0)
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_every_paper_config_is_estimated(name):
+    config = load_config(name)
+    told = "\n".join(lines(config))
+    assert config.run.cycles == 400
+    assert "at most" in told
+    assert "GB" in told
+
+
+def test_there_are_sixteen():
+    assert len(PAPER) == 16
