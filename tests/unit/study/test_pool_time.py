@@ -1,12 +1,15 @@
 """The making of a pool counts as training time, also what a stopped try took."""
 
+import asyncio
 import json
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from spadework.cli.environments import design
+from spadework.jobs import study as jobs
 from spadework.jobs.study import Place, run_job
 from spadework.study.folder import Job, StudyFolder
 from spadework.study.spec import load_study
@@ -26,20 +29,27 @@ series = "agent/turns"
 """
 
 
+def no_observer(cycles: int) -> AbstractContextManager[Any]:
+    raise AssertionError("a pool is no run")
+
+
 def test_time_before_a_stop_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "study.toml"
     file.write_text(STUDY)
     study, folder, job = load_study(file), StudyFolder(tmp_path / "out"), Job("start", 1)
-    statuses = iter([130, 0])
 
-    def slowly(args: object) -> int:
-        time.sleep(0.1)
-        return next(statuses)
+    async def stopped(*args: object) -> None:
+        time.sleep(0.2)
+        raise asyncio.CancelledError
 
-    monkeypatch.setattr(design, "run", slowly)
-    assert run_job(Place(study, file, folder), job) == 130
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "design_pool", stopped)
+        assert run_job(Place(study, file, folder), job, no_observer) == 130
     mark = folder.mark(study, job)
     assert not mark.exists()
-    assert run_job(Place(study, file, folder), job) == 0
-    assert json.loads(mark.read_text())["seconds"] >= 0.2
+    began = time.perf_counter()
+    assert run_job(Place(study, file, folder), job, no_observer) == 0
+    second = time.perf_counter() - began
+    assert 0.2 < json.loads(mark.read_text())["seconds"] < 0.2 + second + 0.2
+    assert json.loads(mark.read_text())["seconds"] > 0.2 + second / 2
     assert [path.name for path in mark.parent.iterdir()] == [mark.name]

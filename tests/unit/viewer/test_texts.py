@@ -27,10 +27,10 @@ def test_tokens_of_the_shipped_model_are_words() -> None:
     pytest.importorskip("transformers", reason="needs the extra local")
     from transformers import AutoTokenizer
 
-    from spadework.scale_model.architecture import WEIGHTS
+    from spadework.resources import scale_weights
 
     texts = token_texts("scale")
     assert texts is not None
-    tokens = AutoTokenizer.from_pretrained(WEIGHTS).encode("class Sums: return p, q")
+    tokens = AutoTokenizer.from_pretrained(scale_weights()).encode("class Sums: return p, q")
     assert len(tokens) > 5 and "".join(texts(tokens)) == "class Sums: return p, q"
     assert token_texts("/no/such/folder") is None

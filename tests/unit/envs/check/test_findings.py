@@ -40,14 +40,14 @@ def test_errors_are_fatal_and_codes_or_families_can_be_raised_or_waived():
 
 
 def test_the_page_on_environments_lists_every_code_with_its_severity():
-    page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "environments.md").read_text()
     rows = [f"| {code} | {entry.severity} | {entry.title} |" for code, entry in sorted(CODES.items())]
     assert re.findall(r"^\| ENV\d+ .*$", page, flags=re.MULTILINE) == rows
 
 
 @pytest.mark.parametrize("index", [0, 1])
 async def test_the_programs_on_that_page_are_clean(sandbox, index):
-    page = (Path(__file__).parents[3] / "docs" / "environments.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "environments.md").read_text()
     source = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[index]
     checked = await check_program(sandbox, source, RuntimeChecks())
     assert [str(finding) for finding in checked.findings if finding.severity != "info"] == []
