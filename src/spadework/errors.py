@@ -49,3 +49,11 @@ class GraderError(FaultError):
     """A judge gave no usable verdict."""
 
     kind = "grader"
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error inside a group of concurrent ones: what a user is told instead of a tree."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -48,11 +48,13 @@ CREATE TABLE IF NOT EXISTS plays (
 CREATE TABLE IF NOT EXISTS regrets (
     environment_id TEXT, cycle INTEGER, mean REAL, low REAL, high REAL, sd REAL, n INTEGER,
     PRIMARY KEY (environment_id, cycle));
+CREATE TABLE IF NOT EXISTS events (
+    environment_id TEXT, cycle INTEGER, slot INTEGER, entered INTEGER, why TEXT);
 CREATE TABLE IF NOT EXISTS metrics (cycle INTEGER, name TEXT, value REAL, PRIMARY KEY (cycle, name));
 CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, state TEXT);
 """
 TORN = ".torn"
-CYCLE_TABLES = ("environments", "designs", "scores", "plays", "regrets", "metrics", "checkpoints")
+CYCLE_TABLES = ("environments", "designs", "scores", "plays", "regrets", "events", "metrics", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,16 @@ class RegretRow:
 
 
 @dataclass(frozen=True, slots=True)
+class EventRow:
+    """An environment came into play (``entered``) or left it; ``slot`` is ``None`` for anchors."""
+
+    environment_id: str
+    slot: int | None
+    entered: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class CycleRecord:
     """Everything that one cycle leaves."""
 
@@ -99,6 +111,7 @@ class CycleRecord:
     scores: Sequence[Score] = ()
     plays: Sequence[PlayRow] = ()
     regrets: Sequence[RegretRow] = ()
+    events: Sequence[EventRow] = ()
     episodes: Sequence[Episode] = ()
     sequences: Sequence[types.TrainingRow] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -236,7 +249,7 @@ class RunStore:
         return series
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """All rows of ``environments``, ``designs``, ``scores``, ``plays`` or ``regrets``, by cycle."""
+        """All rows of ``environments``, ``designs``, ``scores``, ``plays``, ``regrets`` or ``events``, by cycle."""
         if table not in CYCLE_TABLES:
             raise ValueError(f"no table {table!r} in a run")
         return self.query(f"SELECT * FROM {table} ORDER BY cycle, rowid")
@@ -277,6 +290,7 @@ class RunStore:
         _insert_rows(self._db, "scores", [{**asdict(score), "cycle": cycle} for score in record.scores])
         _insert_rows(self._db, "plays", [{**asdict(play), "cycle": cycle} for play in record.plays])
         _insert_rows(self._db, "regrets", [{**asdict(regret), "cycle": cycle} for regret in record.regrets])
+        _insert_rows(self._db, "events", [{**asdict(event), "cycle": cycle} for event in record.events])
         metrics = [{"cycle": cycle, "name": name, "value": value} for name, value in record.metrics.items()]
         _insert_rows(self._db, "metrics", metrics)
 
@@ -319,7 +333,7 @@ def _insert_rows(database: sqlite3.Connection, table: str, rows: Sequence[Mappin
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=30)
+    database = sqlite3.connect(path, timeout=30, check_same_thread=False)  # one thread at a time, not always the same
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     return database

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,51 +20,33 @@ from spadework.config import RunConfig
 from spadework.envs.sandbox.base import Sandbox
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import RunError
+from spadework.observer import Observer
 from spadework.policies.base import Hyperparameters, Metered, Policy, Trainer
 from spadework.rollout import PlaySettings
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
-from spadework.selfplay.collection import Collection
+from spadework.selfplay.cycle import Cycle, CycleContext
 from spadework.selfplay.design.collapse import CollapseAlarm
 from spadework.selfplay.design.designer import Designer
 from spadework.selfplay.design.memory import Memory, Remembered
 from spadework.selfplay.design.novelty import SeenPrograms
+from spadework.selfplay.faults import failing_environments, why_stop
 from spadework.selfplay.play.plan import group_episodes
-from spadework.selfplay.playing import Carried, Means
+from spadework.selfplay.play.rounds import Unfinished
 from spadework.selfplay.pool.climber import Climber
 from spadework.selfplay.pool.fixed import FixedPool
 from spadework.selfplay.pool.levelled import LevelledPool
-from spadework.selfplay.pool.pool import Pool
+from spadework.selfplay.pool.pool import Exit, Pool
 from spadework.selfplay.score.ledger import Ledger
 from spadework.selfplay.score.rewards import SkillAverages
 from spadework.selfplay.score.rows import build_batch
 from spadework.selfplay.score.scoring import Scoring
 from spadework.selfplay.score.seeds import Estimate
 from spadework.selfplay.summary import summarise
-from spadework.types import Design, Environment, Episode, Group, derive_seed
+from spadework.types import Design, Environment, Group, derive_seed
 
 MASTERED, HOPELESS = 0.95, 0.05
 """Win rates at which an environment is retired by choice (``pool.retire``)."""
-
-
-class Observer(Protocol):
-    """Who watches a run: the terminal view, or nobody."""
-
-    def stage(self, cycle: int, name: str, total: int) -> None:
-        """A stage of ``total`` pieces begins."""
-        ...
-
-    def advance(self, tokens: int) -> None:
-        """One piece is done; ``tokens`` were sampled for it."""
-        ...
-
-    def note(self, text: str) -> None:
-        """A line that stays."""
-        ...
-
-    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None:
-        """A cycle is committed."""
-        ...
 
 
 class Evaluator(Protocol):
@@ -125,22 +107,23 @@ class SelfPlay:
     def __init__(self, config: RunConfig, stages: Stages, observer: Observer) -> None:
         self.config, self.stages, self.observer = config, stages, observer
         self._scoring = Scoring(config, stages.ledger, stages.averages)
-        self._carried: list[Carried] = []
+        self._unfinished: list[Unfinished] = []
+        """Episodes that go on while the weights change."""
 
     async def run(self, policy: Policy, trainer: Trainer, store: RunStore, sinks: Sequence[Sink] = ()) -> None:
         """Run from the store's last checkpoint to the last cycle.
 
         Raises:
-            RunError: the disk is full, or too many episodes, or all designs, failed by sandbox or endpoint.
+            RunError: the disk is full, too many episodes failed, or the machinery failed all attempts at a design.
         """
         start, policy = await self._restore(policy, trainer, store)
         try:
             for cycle in range(start, self.config.run.cycles):
                 policy = await self._cycle(cycle, policy, trainer, store, sinks)
         finally:
-            for one in self._carried:
+            for one in self._unfinished:
                 one.task.cancel()
-            await asyncio.gather(*(one.task for one in self._carried), return_exceptions=True)
+            await asyncio.gather(*(one.task for one in self._unfinished), return_exceptions=True)
 
     async def _cycle(
         self, cycle: int, policy: Policy, trainer: Trainer, store: RunStore, sinks: Sequence[Sink]
@@ -159,50 +142,42 @@ class SelfPlay:
             "time/update_s": ended - played,
             **await self._evaluate(policy, cycle),
         }
-        self._commit(collected.record, metrics, trainer, store)
+        await self._commit(collected.record, metrics, trainer, store)
         for sink in sinks:
             sink.log(cycle, metrics)
         self.observer.cycle_done(cycle, metrics)
         return policy
 
     async def collect(self, policy: Policy, cycle: int) -> Collected:
-        """Design if due, play, score: the training rows of one cycle, and everything worth keeping of it."""
-        pool = self.stages.pool
-        drawn = [*(pool.anchors if cycle == 0 else ()), *self._draw(cycle)]
-        replayed = self._replay(cycle)
-        designer = self.stages.designer if cycle % self.config.designer.every == 0 else None
-        collection = Collection(
-            self._means(policy, cycle), cycle, self.stages.seen, lambda slot: self._filler(cycle, slot), self._carried
-        )
-        await collection.run(designer, self.stages.author or policy)
-        self._carried = collection.carried
-        designs, episodes = collection.designs, collection.episodes
+        """Design if due, play, score: the training rows of one cycle, and everything worth keeping of it.
+
+        Raises ``RunError`` when too much failed for the rest to mean anything.
+        """
+        stages = self.stages
+        anchors = stages.pool.enter_anchors(cycle)
+        drawn = self._draw(cycle)
+        replayed = self._replay(cycle)  # after the draw: what a draw brought into play is not replayed beside itself
+        played = await self._play(policy, cycle)
+        designs, episodes = played.designs, played.episodes
+        reason = why_stop(designs, episodes, self.config.run.max_fault_share)
+        if reason is not None:
+            raise RunError(f"cycle {cycle + 1}: {reason}")
         groups = group_episodes(episodes)
-        self._check_faults(designs, episodes, cycle)
-        skills = {environment.id: environment.skill for environment in self.stages.pool.environments}
+        skills = {environment.id: environment.skill for environment in stages.pool.environments}
         scored = self._scoring.cycle(cycle, designs, groups, skills)
-        sequences = build_batch([*scored.agent, *scored.designer])
-        forgotten = self._forgotten(replayed, scored.estimates)
-        self._remember(scored.estimates)
-        anchors = {environment.id for environment in self.stages.pool.anchors}
-        metrics = summarise(designs, episodes, groups, scored, anchors) | {
+        rows = build_batch([*scored.agent, *scored.designer])
+        metrics = summarise(designs, episodes, groups, scored, {one.id for one in stages.pool.anchors}) | {
             "rows/agent": float(len(scored.agent)),
             "rows/designer": float(len(scored.designer)),
-            **self.stages.pool.metrics(),
-            **self.stages.memory.metrics(),
-            **self.stages.ledger.metrics(),
-            **collection.metrics(),
-            **forgotten,
+            **stages.ledger.metrics(),
+            **played.metrics(),
+            **self._taken_metrics(policy),
+            **self._watch_diversity(cycle, designs),
         }
-        self.stages.pool.mark_played()
-        for asked in (policy, self.stages.author):
-            metrics |= asked.take_metrics() if isinstance(asked, Metered) else {}
-        climbed = self._climb(groups, cycle)
-        metrics |= self._learn(groups) | self._retire(scored.estimates) | self._watch(cycle, designs)
-        metrics |= {"pool/climbed": float(len(climbed))} if self.stages.climber is not None else {}
+        climbed, changed = self._update_curriculum(cycle, groups, scored.estimates, replayed)
         record = CycleRecord(
             cycle=cycle,
-            environments=[*drawn, *collection.entered, *climbed],
+            environments=[*anchors, *drawn, *played.entered, *climbed],
             designs=designs,
             scores=scored.scores,
             plays=[_play_row(group) for group in groups],
@@ -211,11 +186,58 @@ class SelfPlay:
                 for name, seen in scored.estimates.items()
                 if seen.hinted
             ],
+            events=stages.pool.take_events(),
             episodes=episodes,
-            sequences=sequences,
-            metrics=metrics,
+            sequences=rows,
+            metrics=metrics | changed,
         )
-        return Collected(sequences, record)
+        return Collected(rows, record)
+
+    async def _play(self, policy: Policy, cycle: int) -> Cycle:
+        """Design, if it is due, and play what is in the pool."""
+        stages = self.stages
+        context = CycleContext(
+            config=self.config,
+            designer=stages.designer if cycle % self.config.designer.every == 0 else None,
+            policy=policy,
+            author=stages.author or policy,
+            sandbox=stages.sandbox,
+            settings=stages.play,
+            allocation=self._scoring.allocation,
+            known=stages.ledger.known(cycle),
+            pool=stages.pool,
+            seen=stages.seen,
+            filler=lambda slot: self._filler(cycle, slot),
+            observer=self.observer,
+        )
+        played = Cycle(context, cycle, self._unfinished)
+        await played.run()
+        self._unfinished = played.unfinished
+        return played
+
+    def _update_curriculum(
+        self, cycle: int, groups: Sequence[Group], estimates: Mapping[str, Estimate], replayed: Sequence[str]
+    ) -> tuple[list[Environment], dict[str, float]]:
+        """Change memory and pool by what was seen in a cycle: the environments that climbed, and metrics.
+
+        The order matters. What was forgotten is measured against memory before memory is written anew. All that was
+        played stops being fresh before designs climb, since the hinted arm of the next level is due. Designs climb
+        before anything is retired, since one that wins at a level short of its last has not been mastered. What fails
+        leaves last, whatever else was found of it.
+        """
+        stages = self.stages
+        metrics = self._forgotten(replayed, estimates)
+        self._remember(estimates)
+        stages.pool.mark_played()
+        climbed = self._climb(groups, cycle)
+        if stages.climber is not None:
+            metrics["pool/climbed"] = float(len(climbed))
+        if stages.fixed is not None:
+            stages.fixed.learn(groups)
+            metrics |= stages.fixed.metrics()
+        metrics |= stages.memory.metrics() | stages.pool.metrics()
+        metrics |= self._retire(estimates) | self._retire_failing(cycle, groups)
+        return climbed, metrics
 
     async def _restore(self, policy: Policy, trainer: Trainer, store: RunStore) -> tuple[int, Policy]:
         checkpoint = store.last_checkpoint()
@@ -225,25 +247,13 @@ class SelfPlay:
         self.stages.load_state_dict(checkpoint.state)
         return checkpoint.cycle + 1, policy
 
-    def _means(self, policy: Policy, cycle: int) -> Means:
-        return Means(
-            config=self.config,
-            policy=policy,
-            sandbox=self.stages.sandbox,
-            settings=self.stages.play,
-            allocation=self._scoring.allocation,
-            known=self.stages.ledger.known(cycle),
-            pool=self.stages.pool,
-            watcher=self.observer,
-        )
-
     def _draw(self, cycle: int) -> list[Environment]:
         """Put the cycle's environments of the fixed pool into play."""
         if self.stages.fixed is None:
             return []
         drawn = [dataclasses.replace(environment, cycle=cycle) for environment in self.stages.fixed.draw(cycle)]
         for slot, environment in enumerate(drawn, self.config.designer.environments):
-            self.stages.pool.fill(slot, environment)
+            self.stages.pool.fill(slot, environment, "drawn")
         return drawn
 
     def _replay(self, cycle: int) -> list[str]:
@@ -255,7 +265,7 @@ class SelfPlay:
         rng = random.Random(derive_seed(self.config.run.seed, "replay", cycle))
         past = memory.draw_past(count, {environment.id for environment in pool.environments}, rng)
         for slot, entry in zip(slots, past, strict=False):
-            pool.fill(slot, entry.environment(self.config.domain))
+            pool.fill(slot, entry.environment(self.config.domain), "replayed")
         return [entry.environment_id for entry in past]
 
     def _forgotten(self, replayed: Sequence[str], estimates: Mapping[str, Estimate]) -> dict[str, float]:
@@ -274,23 +284,6 @@ class SelfPlay:
             return None
         filler = free[derive_seed(self.config.run.seed, "filler", cycle, slot) % len(free)]
         return dataclasses.replace(filler, cycle=cycle)  # it may come again, and each time is a row of its own
-
-    def _check_faults(self, designs: Sequence[Design], episodes: Sequence[Episode], cycle: int) -> None:
-        """Stop loudly when the machinery, not the programs, fails (faults.md, 4)."""
-        met = [design.fault for design in designs if design.fault is not None]
-        if not episodes and met and len(met) == len(designs):
-            raise RunError(
-                f"cycle {cycle}: nothing to play, for all {len(met)} attempts at a design failed by the machinery; "
-                f"the last one by the {met[-1].kind}: {met[-1].code} {met[-1].message}"
-            )
-        failed = [e for e in episodes if e.fault is not None and e.fault.kind != "program"]
-        if episodes and len(failed) / len(episodes) > self.config.run.max_fault_share:
-            fault = failed[-1].fault
-            assert fault is not None
-            raise RunError(
-                f"cycle {cycle}: {len(failed)} of {len(episodes)} episodes failed by the {fault.kind}, more than "
-                f"run.max_fault_share = {self.config.run.max_fault_share}; the last one: {fault.code} {fault.message}"
-            )
 
     def _remember(self, estimates: Mapping[str, Estimate]) -> None:
         """Write every environment that was played into memory."""
@@ -320,35 +313,47 @@ class SelfPlay:
         climbed = climber.climb(list(slots.values()), groups, cycle)
         for slot, environment in slots.items():
             if environment.id in climbed:
-                pool.fill(slot, climbed[environment.id])
+                pool.fill(slot, climbed[environment.id], "climbed")
         return list(climbed.values())
 
-    def _learn(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Tell the fixed pool what was won, where it moves its environments' levels."""
-        fixed = self.stages.fixed
-        if fixed is None:
-            return {}
-        fixed.learn(groups)
-        return fixed.metrics()
-
     def _retire(self, estimates: Mapping[str, Estimate]) -> dict[str, float]:
-        """Take what is mastered, or known to be hopeless even with the hint, out of its slot."""
+        """By choice, take what is mastered, or known to be hopeless even with the hint, out of play."""
         if not self.config.pool.retire:
             return {}
-        regret_of = self.stages.memory.regret_of
-        mastered = {name for name, seen in estimates.items() if seen.unhinted_win_rate >= MASTERED}
-        mastered -= self.stages.climber.rising if self.stages.climber is not None else set()
-        hopeless = {
-            name
-            for name, seen in estimates.items()
-            if seen.unhinted_win_rate <= HOPELESS and regret_of(name) <= HOPELESS
-        }
-        self.stages.pool.retire(mastered | hopeless)
-        if self.stages.fixed is not None:
-            self.stages.fixed.retire(mastered | hopeless)
-        return {"pool/mastered": float(len(mastered)), "pool/hopeless": float(len(hopeless))}
+        stages = self.stages
+        rising = stages.climber.rising if stages.climber is not None else set()
+        reasons: dict[str, Exit] = {}
+        for name, seen in estimates.items():
+            if seen.unhinted_win_rate >= MASTERED and name not in rising:
+                reasons[name] = "mastered"
+            elif seen.unhinted_win_rate <= HOPELESS and stages.memory.regret_of(name) <= HOPELESS:
+                reasons[name] = "hopeless"
+        self._leave(reasons)
+        why = list(reasons.values())
+        return {"pool/mastered": float(why.count("mastered")), "pool/hopeless": float(why.count("hopeless"))}
 
-    def _watch(self, cycle: int, designs: Sequence[Design]) -> dict[str, float]:
+    def _retire_failing(self, cycle: int, groups: Sequence[Group]) -> dict[str, float]:
+        """Take environments out of play whose programs spoil most of their plays, and say so."""
+        failing = failing_environments(groups)
+        for line in failing.values():
+            self.observer.note(f"cycle {cycle + 1}: {line}; it leaves the pool")
+        self._leave(dict.fromkeys(failing, "failing"))
+        return {"pool/failing": float(len(failing))} if failing else {}
+
+    def _leave(self, reasons: Mapping[str, Exit]) -> None:
+        self.stages.pool.retire(reasons)
+        if self.stages.fixed is not None:
+            self.stages.fixed.retire(set(reasons))
+
+    def _taken_metrics(self, policy: Policy) -> dict[str, float]:
+        """What the models counted since the last cycle."""
+        metrics: dict[str, float] = {}
+        for asked in (policy, self.stages.author):
+            if isinstance(asked, Metered):
+                metrics |= asked.take_metrics()
+        return metrics
+
+    def _watch_diversity(self, cycle: int, designs: Sequence[Design]) -> dict[str, float]:
         """Measure the diversity of recent designs, and say when it is lost."""
         metrics, lines = self.stages.alarm.look(designs)
         for line in lines:
@@ -364,12 +369,19 @@ class SelfPlay:
     def _due(self, cycle: int, every: int) -> bool:
         return bool(every) and ((cycle + 1) % every == 0 or cycle == self.config.run.cycles - 1)
 
-    def _commit(self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore) -> None:
+    async def _commit(
+        self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore
+    ) -> None:
         run = self.config.run
         due = self._due(record.cycle, run.checkpoint_every) or self._due(record.cycle, run.evaluate_every)
         final = dataclasses.replace(record, metrics=metrics)
-        store.commit(final, self.stages.state_dict() if due else None, trainer.save)
-        store.prune(run.keep_checkpoints, store.best("eval/average"))
+        state = self.stages.state_dict() if due else None
+
+        def write() -> None:
+            store.commit(final, state, trainer.save)
+            store.prune(run.keep_checkpoints, store.best("eval/average"))
+
+        await _in_thread(write)
 
     def _hyperparameters(self) -> Hyperparameters:
         update = self.config.update
@@ -395,3 +407,13 @@ def _play_row(group: Group) -> PlayRow:
         mean_return=group.mean_return,
         win_rate=group.win_rate,
     )
+
+
+async def _in_thread(work: Callable[[], None]) -> None:
+    """Run work that blocks, e.g. on the disk, beside the event loop. Who is cancelled still waits for its end."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
+from spadework.runs.store import EventRow
 from spadework.types import Environment
+
+Entry = Literal["anchor", "designed", "bundled", "drawn", "replayed", "climbed"]
+"""How an environment came into play: as an anchor, from the designer, as a bundled stand-in, from a fixed pool, from
+memory once more, or as a design's next level."""
+Exit = Literal["replaced", "climbed", "mastered", "hopeless", "failing"]
+"""Why one left: another took its slot, its next level did, or it was retired."""
 
 
 class Pool:
@@ -19,6 +26,9 @@ class Pool:
         self.anchors = tuple(anchors)
         self._slots: list[Environment | None] = [None] * slots
         self._fresh: set[str] = {environment.id for environment in self.anchors}
+        self._recorded: set[str] = set()
+        """Anchors that the run has a record of."""
+        self._events: list[EventRow] = []
 
     @property
     def environments(self) -> tuple[Environment, ...]:
@@ -38,23 +48,41 @@ class Pool:
         """Whether it has not been played yet: its hinted arm is due."""
         return environment.id in self._fresh
 
-    def fill(self, slot: int, environment: Environment) -> None:
+    def fill(self, slot: int, environment: Environment, why: Entry) -> None:
         """Put a new environment into a slot. Its hinted arm is due, unless it came without a hint."""
+        self._leave(slot, "climbed" if why == "climbed" else "replaced")
         self._slots[slot] = environment
+        self._events.append(EventRow(environment.id, slot, True, why))
         if environment.hint:
             self._fresh.add(environment.id)
 
     def vacate(self, slot: int) -> None:
-        """Empty a slot."""
-        self._slots[slot] = None
+        """Empty a slot for another environment."""
+        self._leave(slot, "replaced")
 
-    def retire(self, names: Collection[str]) -> None:
-        """Empty the slots of these environments; anchors stay."""
-        self._slots = [None if slot is not None and slot.id in names else slot for slot in self._slots]
+    def retire(self, reasons: Mapping[str, Exit]) -> None:
+        """Empty the slots of these environments, each with its reason; anchors stay."""
+        for slot, environment in enumerate(self._slots):
+            if environment is not None and environment.id in reasons:
+                self._leave(slot, reasons[environment.id])
 
-    def empty_slots(self) -> tuple[int, ...]:
-        """Slots that nothing has filled yet, or whose environment was retired."""
-        return tuple(slot for slot, environment in enumerate(self._slots) if environment is None)
+    def _leave(self, slot: int, why: Exit) -> None:
+        environment = self._slots[slot]
+        if environment is not None:
+            self._events.append(EventRow(environment.id, slot, False, why))
+            self._slots[slot] = None
+
+    def enter_anchors(self, cycle: int) -> list[Environment]:
+        """Anchors that have no record yet, as they enter at ``cycle``: all of a new run's, or those of a new config."""
+        entering = [dataclasses.replace(one, cycle=cycle) for one in self.anchors if one.id not in self._recorded]
+        self._recorded |= {one.id for one in entering}
+        self._events += [EventRow(one.id, None, True, "anchor") for one in entering]
+        return entering
+
+    def take_events(self) -> list[EventRow]:
+        """What came and went since the last time."""
+        events, self._events = self._events, []
+        return events
 
     def mark_played(self) -> None:
         """End of a cycle's play: nothing is fresh any more."""
@@ -65,6 +93,7 @@ class Pool:
         return {
             "slots": [None if e is None else dataclasses.asdict(e) for e in self._slots],
             "fresh": sorted(self._fresh),
+            "recorded": sorted(self._recorded),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -75,6 +104,7 @@ class Pool:
             None if row is None else Environment(**{**row, "parents": tuple(row["parents"])}) for row in rows
         ]
         self._fresh = set(state["fresh"])
+        self._recorded = set(state.get("recorded", ()))  # runs of 0.1 do not say: their anchors enter once more
 
     def metrics(self) -> dict[str, float]:
         """How many are in play."""

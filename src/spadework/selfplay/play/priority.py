@@ -11,18 +11,18 @@ import contextlib
 from collections.abc import Iterator
 
 PATIENCE = 1.0
-"""Seconds that a play waits at most: where checks take long, the model shall not wait for them."""
+"""Seconds that a play waits at most: where checks take long, the model shall not stand idle for them."""
 
 
-class Precedence:
-    """Who goes first in one collection."""
+class CheckPriority:
+    """Holds back the plays of a cycle while programs are checked."""
 
     def __init__(self) -> None:
         self._checks = 0
         self._free = asyncio.Event()
 
     @contextlib.contextmanager
-    def check(self) -> Iterator[None]:
+    def checking(self) -> Iterator[None]:
         """Held while a program is checked."""
         self._checks += 1
         self._free.clear()
@@ -33,8 +33,8 @@ class Precedence:
             if not self._checks:
                 self._free.set()
 
-    async def play(self) -> None:
-        """Wait until no program is checked, or ``PATIENCE`` has run out."""
+    async def wait(self) -> None:
+        """Wait until no program is checked, or until ``PATIENCE`` has run out."""
         if self._checks:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):

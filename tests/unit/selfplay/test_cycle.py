@@ -206,7 +206,7 @@ async def test_late_episodes_are_faults_or_go_on_in_the_next_cycle(sandbox: Fork
         assert len(carried) == (0 if carry == 0 else 2)
         assert all(e.cycle > 0 and e.arm == "unhinted" and e.valid for e in carried)
         assert all(segment.policy_version == 1 for e in carried for segment in e.segments), "the weights of the reply"
-        assert self_run._carried == []
+        assert self_run._unfinished == []
 
 
 def losing(messages: Any, rng: random.Random, version: int) -> str:
@@ -256,10 +256,50 @@ async def test_a_changed_config_goes_on_with_what_still_has_a_place(sandbox: For
         assert record.environments and {one.slot for one in record.designs} == set(range(count))
 
 
-async def test_a_run_whose_designer_cannot_be_asked_stops_and_says_so(sandbox: ForkServer) -> None:
-    class Refused(ScriptedPolicy):
-        async def sample(self, tokens: Any, params: SamplingParams, key: Key) -> Completion:
-            raise PolicyError("REFUSED", "wrong key")
+class Refused(ScriptedPolicy):
+    """A model whose designer cannot be asked."""
 
-    with pytest.raises(RunError, match=r"all 4 attempts.*endpoint: REFUSED wrong key"):
-        await self_play(config("designer.attempts=2", "pool.seed_examples=false"), sandbox).collect(Refused(sound), 0)
+    async def sample(self, tokens: Any, params: SamplingParams, key: Key) -> Completion:
+        raise PolicyError("REFUSED", "wrong key")
+
+
+@pytest.mark.parametrize("fillers", ["false", "true"])
+async def test_a_run_whose_designer_cannot_be_asked_stops_though_others_could_be_played(
+    sandbox: ForkServer, fillers: str
+) -> None:
+    run = self_play(config("designer.attempts=2", f"pool.seed_examples={fillers}"), sandbox)
+    run.stages.author = Refused(sound)
+    with pytest.raises(RunError, match=r"all 4 attempts.*4 x endpoint REFUSED wrong key"):
+        await run.collect(Timed(lambda key: 0.0, sound), 0)
+
+
+def spoilt(share: float) -> Any:
+    """The demo's programs, which raise at that share of seeds above those that checks draw."""
+
+    def script(messages: Any, rng: random.Random, version: int) -> str:
+        fault = f"if seed is not None and seed > 99 and seed % 100 < {share * 100}: raise KeyError(seed)\n        "
+        return sound(messages, rng, version).replace("self.turn = 0\n", f"{fault}self.turn = 0\n", 1)
+
+    return script
+
+
+async def test_an_environment_whose_plays_mostly_fail_leaves_the_pool_aloud(sandbox: ForkServer) -> None:
+    class Told(Nobody):
+        lines: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.lines.append(text)
+
+    run = self_play(config("play.episodes=12", "run.max_fault_share=0.95"), sandbox)
+    run.observer = Told()
+    record = (await run.collect(Timed(lambda key: 0.0, spoilt(0.75)), 0)).record
+    failing = [event.environment_id for event in record.events if event.why == "failing"]
+    assert failing and record.metrics["pool/failing"] == len(failing)
+    assert all(any(name in line and "KeyError" in line for line in Told.lines) for name in failing)
+    assert not {one.id for one in run.stages.pool.environments} & set(failing)
+
+
+async def test_a_run_stops_when_more_plays_fail_than_it_allows_whoever_is_to_blame(sandbox: ForkServer) -> None:
+    run = self_play(config("play.episodes=12", "run.max_fault_share=0.3"), sandbox)
+    with pytest.raises(RunError, match=r"of 48 episodes failed, more than run.max_fault_share = 0.3: .* x program"):
+        await run.collect(Timed(lambda key: 0.0, spoilt(0.75)), 0)
