@@ -32,6 +32,8 @@ WIN = 1.0 - 1e-6
 """A return of at least this is a win (method section 1)."""
 LEARNABLE = (0.2, 0.8)
 """Win rates between these make an environment learnable (method section 9)."""
+MASTERED, HOPELESS = 0.95, 0.05
+"""Win rates from which, and up to which, an environment is retired by choice (``pool.retire``)."""
 
 
 def derive_seed(run_seed: int, *parts: int | str) -> int:

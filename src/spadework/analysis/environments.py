@@ -18,6 +18,7 @@ _ENVIRONMENTS = """SELECT id, min(cycle) AS cycle, skill, domain, document_id AS
 _PLAYS = """SELECT environment_id AS id, arm, max(cycle) AS last_cycle, count(*) AS cycles, sum(episodes) AS episodes,
     sum(faults) AS faults, win_rate FROM plays GROUP BY environment_id, arm"""  # win_rate is that of the last cycle
 _REGRETS = "SELECT environment_id AS id, max(cycle), mean, low, high, n FROM regrets GROUP BY environment_id"
+_LAST_EVENTS = "SELECT environment_id AS id, cycle, entered, why, max(rowid) FROM events GROUP BY environment_id"
 _DESIGNS = """SELECT id, cycle, slot, attempt, skill, document_id AS document, environment_id AS environment, findings,
     fault, repaired, variant FROM designs"""
 
@@ -27,16 +28,20 @@ def environment_rows(store: RunStore) -> list[Row]:
 
     Keys: ``id``, ``cycle``, ``skill``, ``domain``, ``document``, ``design``, ``parents``, ``unhinted`` and ``hinted``
     (win rates), ``regret`` with ``regret_low`` and ``regret_high``, ``last_cycle``, ``cycles`` in play, ``episodes``
-    and ``faults`` over all arms. What was never measured is ``None``.
+    and ``faults`` over all arms; ``event`` is the last time that it entered or left the pool (``cycle``, ``entered``,
+    ``why``). What was never measured is ``None``, and so are the events of runs of 0.1.
     """
     plays: dict[str, dict[str, Row]] = {}
     for play in store.query(_PLAYS):
         plays.setdefault(play["id"], {})[play["arm"]] = play
     regrets = {row["id"]: row for row in store.query(_REGRETS)}
-    return [
-        _row(environment, plays.get(environment["id"], {}), regrets.get(environment["id"], {}))
-        for environment in store.query(_ENVIRONMENTS)
-    ]
+    events = {row["id"]: row for row in store.query(_LAST_EVENTS)}
+    rows = []
+    for environment in store.query(_ENVIRONMENTS):
+        name = environment["id"]
+        row = _row(environment, plays.get(name, {}), regrets.get(name, {}))
+        rows.append({**row, "event": events.get(name)})
+    return rows
 
 
 def _row(environment: Row, arms: Mapping[str, Row], regret: Mapping[str, Any]) -> Row:

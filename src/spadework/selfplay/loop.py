@@ -43,10 +43,7 @@ from spadework.selfplay.score.rows import build_batch
 from spadework.selfplay.score.scoring import Scoring
 from spadework.selfplay.score.seeds import Estimate
 from spadework.selfplay.summary import summarise
-from spadework.types import Design, Environment, Group, derive_seed
-
-MASTERED, HOPELESS = 0.95, 0.05
-"""Win rates at which an environment is retired by choice (``pool.retire``)."""
+from spadework.types import HOPELESS, MASTERED, Design, Environment, Group, derive_seed
 
 
 class Evaluator(Protocol):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from spadework.analysis.environments import Row, design_rows, environment_rows
 from spadework.config import RunConfig
 from spadework.runs.store import RunStore
-from spadework.selfplay.loop import HOPELESS, MASTERED
+from spadework.types import HOPELESS, MASTERED
 
 T = TypeVar("T")
 
@@ -94,23 +94,37 @@ class RunView:
 
 
 def _state(row: Row, newest: int, config: RunConfig) -> tuple[str, str]:
-    """In the pool or out of it, and why; told from its plays, since a run stores no such event."""
-    last = row["last_cycle"]
+    """In the pool or out of it, and why."""
+    last, event = row["last_cycle"], row["event"]
     if last is None:
         return "waiting", "not played yet"
-    retired = _retired(row) if config.pool.retire and row["design"] is not None else ""
-    if retired:
-        return "retired", retired
-    if last == newest:
+    if event is None:
+        return _guessed_state(row, newest, config)
+    if event["entered"]:
         return "in pool", ""
-    return "replaced", f"another took its slot after cycle {last + 1}"
+    told = {"replaced": f"another took its slot in cycle {event['cycle'] + 1}"}
+    told |= {"climbed": f"its next level took its slot in cycle {event['cycle'] + 1}"}
+    if event["why"] in told:
+        return "replaced", told[event["why"]]
+    return "retired", _retired_for(event["why"], row, event["cycle"])
 
 
-def _retired(row: Row) -> str:
-    if row["unhinted"] is None:
-        return ""
-    if row["unhinted"] >= MASTERED:
-        return f"mastered: won {row['unhinted']:.0%} without the hint in cycle {row['last_cycle'] + 1}"
-    if row["unhinted"] <= HOPELESS and (row["regret"] or 0.0) <= HOPELESS:
-        return f"hopeless even with the hint, in cycle {row['last_cycle'] + 1}"
-    return ""
+def _retired_for(why: str, row: Row, cycle: int) -> str:
+    if why == "mastered":
+        return f"mastered: won {row['unhinted'] or 0.0:.0%} without the hint in cycle {cycle + 1}"
+    if why == "hopeless":
+        return f"hopeless even with the hint, in cycle {cycle + 1}"
+    return f"its program failed in most plays of cycle {cycle + 1}"
+
+
+def _guessed_state(row: Row, newest: int, config: RunConfig) -> tuple[str, str]:
+    """The state told from its plays: runs of 0.1 stored no events."""
+    rate = row["unhinted"]
+    if config.pool.retire and row["design"] is not None and rate is not None:
+        if rate >= MASTERED:
+            return "retired", _retired_for("mastered", row, row["last_cycle"])
+        if rate <= HOPELESS and (row["regret"] or 0.0) <= HOPELESS:
+            return "retired", _retired_for("hopeless", row, row["last_cycle"])
+    if row["last_cycle"] == newest:
+        return "in pool", ""
+    return "replaced", f"another took its slot after cycle {row['last_cycle'] + 1}"

@@ -284,18 +284,18 @@ def spoilt(share: float) -> Any:
 
 
 async def test_an_environment_whose_plays_mostly_fail_leaves_the_pool_aloud(sandbox: ForkServer) -> None:
-    class Told(Nobody):
-        lines: list[str] = []
+    lines = []
 
+    class Told(Nobody):
         def note(self, text: str) -> None:
-            self.lines.append(text)
+            lines.append(text)
 
     run = self_play(config("play.episodes=12", "run.max_fault_share=0.95"), sandbox)
     run.observer = Told()
     record = (await run.collect(Timed(lambda key: 0.0, spoilt(0.75)), 0)).record
     failing = [event.environment_id for event in record.events if event.why == "failing"]
     assert failing and record.metrics["pool/failing"] == len(failing)
-    assert all(any(name in line and "KeyError" in line for line in Told.lines) for name in failing)
+    assert all(any(name in line and "KeyError" in line for line in lines) for name in failing)
     assert not {one.id for one in run.stages.pool.environments} & set(failing)
 
 
