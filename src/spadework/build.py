@@ -25,6 +25,9 @@ from spadework.evals.heldout import HeldOut, Rules, by_skill
 from spadework.evals.in_training import RunEvaluator
 from spadework.evals.registry import SuiteOptions, open_suite
 from spadework.evals.runner import Choice
+from spadework.lessons.held_out import held_out_games, lent_hints
+from spadework.lessons.warmup import lesson_rows
+from spadework.lessons.words import WordFamily, WordLessons, load_families
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.policies.embedding import build_embedder
 from spadework.resources import cache_dir, shipped
@@ -58,6 +61,8 @@ Note = Callable[[str], None]
 
 ENDPOINT = "openai:"
 """Begins the name of a model that an endpoint serves."""
+LESSONS = "lessons"
+"""As ``eval.pool``: the held-out games of ``lessons.families``."""
 TINKER = "tinker:"
 """Begins the name of a model that a Tinker server samples and trains."""
 
@@ -216,8 +221,25 @@ def build_human(ask: Callable[[str], str]) -> Policy:
 
 
 def bundled_examples(config: RunConfig) -> tuple[ExampleEnvironment, ...]:
-    """The examples of the config's domain."""
+    """The examples of the config's domain, or those of its families of lessons."""
+    if config.lessons.families is not None:
+        return build_lessons(config).examples()
     return load_examples(shipped("examples") / "environments" / config.domain, config.domain)
+
+
+def build_lessons(config: RunConfig) -> WordLessons:
+    """The families of ``lessons.families`` over the documents of the corpus. Raises ``ConfigError``."""
+    corpus = build_corpus(config)
+    documents = [corpus[place] for place in range(len(corpus))] if corpus is not None else []
+    return WordLessons(lesson_families(config), documents)
+
+
+def lesson_families(config: RunConfig) -> tuple[WordFamily, ...]:
+    """The families of ``lessons.families``. Raises ``ConfigError``."""
+    named = config.lessons.families
+    if named is None:
+        raise ConfigError(f"eval.pool = {LESSONS!r} needs lessons.families")
+    return load_families() if named == "words" else load_families(Path(named))
 
 
 def build_limits(config: RunConfig) -> Limits:
@@ -335,7 +357,9 @@ def build_evaluator(config: RunConfig, sandbox: Sandbox, run: Path) -> Evaluator
 def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
     wanted = config.eval
     suites: list[Benchmark] = []
-    if wanted.pool is not None:
+    if wanted.pool == LESSONS:
+        suites += _held_out_lessons(config, sandbox)
+    elif wanted.pool is not None:
         environments, rules = by_skill(load_pool(Path(wanted.pool))), build_rules(config, wanted.episodes)
         suites += [HeldOut("heldout", environments, "unhinted", sandbox, rules)]
         suites += [HeldOut("heldout-hinted", environments, "hinted", sandbox, rules)]
@@ -349,6 +373,18 @@ def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
     return [suite for suite in suites if suite.items()]
 
 
+def _held_out_lessons(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
+    """The held-out games in three arms: unhinted, with their hints, with another family's."""
+    families, rules = lesson_families(config), build_rules(config, config.eval.episodes)
+    games = held_out_games(families)
+    lent = lent_hints(games, families)
+    return [
+        HeldOut("heldout", games, "unhinted", sandbox, rules),
+        HeldOut("heldout-hinted", games, "hinted", sandbox, rules),
+        HeldOut("heldout-placebo", games, "placebo", sandbox, rules, lent),
+    ]
+
+
 def build_sinks(config: RunConfig, run: Path, first_cycle: int) -> list[Sink]:
     """JSON lines, and the trackers of ``track.to``. Raises ``ConfigError`` for one that is not installed."""
     return [JsonlSink(run / "metrics.jsonl", first_cycle), *open_trackers(config, run, first_cycle)]
@@ -359,7 +395,8 @@ async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> 
     if not config.warmup.enabled:
         return build_engine(config)
     examples = [e for e in bundled_examples(config) if e.level in config.warmup.levels]
-    folder = cache_dir() / "warmup" / warmup_hash(config, examples, _versions())
+    families = [family.model_dump_json() for family in lesson_families(config)] if config.lessons.families else []
+    folder = cache_dir() / "warmup" / warmup_hash(config, examples, "\n".join([_versions(), *families]))
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_suffix(".lock")):  # runs that start together warm up once
         if not folder.exists():
@@ -383,8 +420,12 @@ async def _warm_up_into(
         await shadow.close()
         return [play for play in plays if play.win]
 
-    rows = await warmup_rows(engine.policy, config, examples, winning_plays)
-    note(f"warm-up: {len(rows)} rows of {len(examples)} examples, {config.warmup.epochs} epochs")
+    if config.lessons.families is not None:
+        rows = lesson_rows(engine.policy, config, build_lessons(config))
+        note(f"warm-up: {len(rows)} rows of lessons, {config.warmup.epochs} epochs")
+    else:
+        rows = await warmup_rows(engine.policy, config, examples, winning_plays)
+        note(f"warm-up: {len(rows)} rows of {len(examples)} examples, {config.warmup.epochs} epochs")
 
     def on_step(done: int, total: int, loss: float) -> None:
         if done % max(1, total // 6) == 0:

@@ -443,6 +443,20 @@ class WarmupSection(Section):
     """Characters of a program; longer ones teach a small model only to write what does not run, but are played."""
 
 
+class LessonsSection(Section):
+    """Families of small tasks that stand in for the bundled examples: a warm-up in which hints carry information, seeds
+    of pool and memory, and held-out games (docs/default-job.md).
+    """
+
+    families: str | None = None
+    """``words`` for the word games that ship, or a TOML file of your own in the same form; its Python runs in this
+    process. Unset: the bundled examples are what a model is warmed up on and what seeds its pool."""
+    plays: int = Field(480, ge=1)
+    """Games of the warm-up, each played without and with its hint."""
+    designs: int = Field(160, ge=0)
+    """Designs of the warm-up."""
+
+
 class EvalSection(Section):
     """What ``run.evaluate_every`` scores (docs/evals.md)."""
 
@@ -451,9 +465,12 @@ class EvalSection(Section):
     data: Mapping[str, str] = {}
     """The user's file of each suite that needs one."""
     pool: str | None = None
-    """Held-out environments, in any format that ``spadework pool`` reads; played in both arms."""
+    """Held-out environments, in any format that ``spadework pool`` reads; played in both arms. ``lessons``: the
+    held-out games of ``lessons.families``, played with another game's hint too."""
     episodes: int = Field(8, ge=1)
     """Of each held-out environment and arm."""
+    at_start: bool = False
+    """Whether the model is scored before the first cycle too, for a gain to be measured against."""
     limit: int | None = Field(None, ge=1)
     """Problems asked of each group of a suite; all when unset."""
     max_tokens: int | None = Field(None, ge=1)
@@ -491,6 +508,7 @@ class RunConfig(Section):
     reward: RewardSection = RewardSection()
     update: UpdateSection = UpdateSection()
     warmup: WarmupSection = WarmupSection()
+    lessons: LessonsSection = LessonsSection()
     eval: EvalSection = EvalSection()
     track: TrackSection = TrackSection()
 

@@ -6,7 +6,7 @@ Both arms reset with the same seeds, so two results (arms, checkpoints, models) 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from spadework.envs.sandbox.base import Sandbox
@@ -15,7 +15,7 @@ from spadework.evals.records import Item, Outcome, Setting
 from spadework.evals.registry import versions
 from spadework.policies.base import Policy
 from spadework.rollout import Play, PlaySettings, play_episode
-from spadework.types import Arm, Domain, Environment, Fault, Key, derive_seed
+from spadework.types import Arm, Domain, Environment, Fault, Key, Turn, derive_seed
 
 _ERRORS: dict[str, type[FaultError]] = {
     "program": ProgramError,
@@ -42,9 +42,10 @@ class HeldOut:
     Args:
         name: of the suite.
         environments: with the group that each is reported under (its skill, or when it was made).
-        arm: ``hinted`` leaves out environments without a hint.
+        arm: ``hinted`` leaves out environments without a hint; ``placebo`` shows what is lent.
         sandbox: runs them.
         rules: how they are played.
+        lent: environment id -> the hint of another one, for the arm ``placebo``.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class HeldOut:
         arm: Arm,
         sandbox: Sandbox,
         rules: Rules,
+        lent: Mapping[str, str] | None = None,
     ) -> None:
+        self._lent = lent or {}
         self._asked = [(one, group) for one, group in environments if arm == "unhinted" or one.hint]
         self._arm, self._sandbox, self._rules = arm, sandbox, rules
         domains: list[Domain] = sorted({one.domain for one, _ in self._asked}) or ["games"]
@@ -87,7 +90,7 @@ class HeldOut:
         index = int(item.id.rpartition("/")[2])
         environment = next(one for one, _ in self._asked if one.id == item.unit)
         seed = derive_seed(self._rules.seed, "held out", environment.id, index) % 2**31
-        play = Play(environment, self._arm, index, seed, 0, key)
+        play = Play(environment, self._arm, index, seed, 0, key, control=self._lent.get(environment.id, ""))
         episode = await play_episode(policy, self._sandbox, play, self._rules.settings(environment.domain))
         if episode.fault is not None:
             raise _raised(episode.fault)
@@ -97,11 +100,17 @@ class HeldOut:
             "ending": episode.ending,
             "turns": len(episode.turns),
             "seed": seed,
+            "work": any(_writes_work(turn) for turn in episode.turns),
         }
         return Outcome(float(episode.win), last, sum(part.sampled for part in episode.segments), detail)
 
     async def close(self) -> None:
         """The sandbox is its owner's."""
+
+
+def _writes_work(turn: Turn) -> bool:
+    """Whether a reply holds more than its action: at least three words beside it."""
+    return len(turn.reply.replace(turn.action, " ", 1).split()) >= 3
 
 
 def split_by_document(

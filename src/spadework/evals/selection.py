@@ -15,7 +15,7 @@ from spadework.evals.records import SuiteResult, read_results
 
 BY_GROUP = ("reasoning-gym",)
 """Suites whose groups are columns of their own."""
-LEFT_OUT = ("heldout-hinted", "transfer")
+LEFT_OUT = ("heldout-hinted", "heldout-placebo", "transfer")
 """Results that are no column of an average."""
 TRAJECTORY = (
     *("gpqa", "livecodebench", "reasoning-gym/math", "reasoning-gym/algorithmic", "reasoning-gym/cognition"),

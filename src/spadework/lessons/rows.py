@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from spadework.config import RunConfig
+from spadework.lessons.chats import design_opening, play_opening, say_design, say_play, whole
 from spadework.lessons.designs import TaughtDesign, draw_design
 from spadework.lessons.plays import TaughtPlay, draw_play
 from spadework.policies.base import Message
@@ -42,7 +43,6 @@ class Lessons:
 
     def __init__(self, config: RunConfig, template: Template, seed: int) -> None:
         self._config, self._template, self._rng = config, template, random.Random(seed)
-        self._opening = agent_opening(config.play, DOMAIN)
 
     def play(self) -> Row:
         """A play to imitate."""
@@ -53,28 +53,13 @@ class Lessons:
         return self._design_row(draw_design(self._rng))
 
     def _play_row(self, play: TaughtPlay) -> Row:
-        said = first_observation(play.exchanges[0].observation, play.hint)
-        chat = self._chat([*self._opening, Message(role="user", content=said)])
-        untaught: list[range] = []
-        for number, exchange in enumerate(play.exchanges):
-            if number:
-                chat.observe(Message(role="user", content=exchange.observation))
-            before = chat.length
-            chat.say(exchange.reply)
-            if not exchange.taught:
-                untaught.append(range(before, chat.length))
-        return _row(chat, untaught)
+        chat = self._chat(play_opening(self._config, play))
+        return _row(chat, whole(say_play(chat, play)))
 
     def _design_row(self, design: TaughtDesign) -> Row:
-        brief = Brief(design.skill, design.document)
-        shown = [design.example] if design.example else []
-        messages, _ = design_messages(self._config.designer, DOMAIN, brief, shown)
-        head, body = split_program(design.source)
-        chat = self._chat(messages, head)
-        chat.say(body)
-        chat.observe(skeleton_hint_request(DOMAIN))
-        chat.say(design.hint)
-        return _row(chat, ())
+        chat = self._chat(*design_opening(self._config, design))
+        say_design(chat, design, self._config)
+        return _row(chat, frozenset())
 
     def _chat(self, messages: Sequence[Message], prefill: str = "") -> TokenChat:
         nobody = cast(Sampler, None)  # every reply is given
@@ -98,8 +83,8 @@ def lesson_texts(config: RunConfig, seed: int, count: int) -> list[str]:
     return texts
 
 
-def _row(chat: TokenChat, untaught: Sequence[range]) -> Row:
+def _row(chat: TokenChat, untaught: frozenset[int]) -> Row:
     """The one segment of a chat that only grew."""
     (segment,) = chat.segments
-    without = {place for span in untaught for place in span}
-    return Row(segment.tokens, tuple(mask and place not in without for place, mask in enumerate(segment.loss_mask)))
+    taught = tuple(mask and place not in untaught for place, mask in enumerate(segment.loss_mask))
+    return Row(segment.tokens, taught)

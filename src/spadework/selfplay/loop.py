@@ -114,6 +114,9 @@ class SelfPlay:
             RunError: the disk is full, too many episodes failed, or the machinery failed all attempts at a design.
         """
         start, policy = await self._restore(policy, trainer, store)
+        if start == 0 and self.config.eval.at_start and self.stages.evaluate is not None:
+            self.observer.stage(0, "evaluate", 1)
+            await self.stages.evaluate(policy, -1)
         try:
             for cycle in range(start, self.config.run.cycles):
                 policy = await self._cycle(cycle, policy, trainer, store, sinks)

@@ -1,7 +1,8 @@
-"""Warm-up: supervised fine-tuning of a small model on the bundled examples, in the very prompts that the run will use.
+"""Warm-up: supervised fine-tuning of a small model, in the very prompts that the run will use.
 
-Three kinds of rows: document -> program, program -> hint, observation -> winning reply. The result is a model folder
-in the user's cache, named by the hash of everything that went in.
+Its rows come from the bundled examples (``warmup_rows``: document -> program, program -> hint, observation -> winning
+reply), or from families of word games (``lessons.warmup``). The result is a model folder in the user's cache, named by
+the hash of everything that went in.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versi
         "model": config.model.name,
         "seed": config.run.seed,
         "warmup": config.warmup.model_dump(mode="json"),
+        "lessons": config.lessons.model_dump(mode="json"),
         "memory": config.memory.model_dump(mode="json"),
         "designer": config.designer.model_dump(mode="json"),
         "opening": list(agent_opening(config.play, config.domain)),
@@ -65,7 +67,7 @@ async def warmup_rows(
             rows += _design_rows(policy, config, example, shown)
         for number, play in enumerate(await oracle(example)):
             hint = example.environment.hint if (index + number) % 2 else ""
-            rows += _rows(_play_chat(policy, config, play, hint), "agent", f"play/{example.name}/{number}")
+            rows += rows_of(_play_chat(policy, config, play, hint), "agent", f"play/{example.name}/{number}")
     return rows
 
 
@@ -81,12 +83,13 @@ async def warm_up(
     total, done, loss = per_epoch * settings.epochs, 0, 0.0
     for epoch in range(settings.epochs):
         order = list(rows)
-        random.Random(derive_seed(config.run.seed, "warmup-order", epoch)).shuffle(order)
+        if config.lessons.families is None:  # lessons are drawn in random order, and their pairs stay together
+            random.Random(derive_seed(config.run.seed, "warmup-order", epoch)).shuffle(order)
         losses = []
         for start in range(0, len(order), settings.batch):
             batch = order[start : start + settings.batch]
             hp = Hyperparameters(lr=settings.lr * _schedule(done, total), weight_decay=0.0)
-            scaled = [_scaled(row, 1.0 / len(batch)) for row in batch]
+            scaled = _weighed(batch, by_token=config.lessons.families is not None)
             losses.append((await trainer.fit(scaled, hp))["loss"])
             done += 1
             on_step(done, total, losses[-1])
@@ -121,10 +124,10 @@ def _design_rows(
     if config.designer.skeleton:
         chat.observe(skeleton_hint_request(config.domain))
         chat.say(environment.hint)
-        return _rows(chat, "designer", f"design/{example.name}")
+        return rows_of(chat, "designer", f"design/{example.name}")
     asked = policy.chat(hint_messages(config.hint, config.domain, environment.source))
     asked.say(environment.hint)
-    return _rows(chat, "designer", f"design/{example.name}") + _rows(asked, "designer", f"hint/{example.name}")
+    return rows_of(chat, "designer", f"design/{example.name}") + rows_of(asked, "designer", f"hint/{example.name}")
 
 
 def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat:
@@ -138,7 +141,7 @@ def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat
     return chat
 
 
-def _rows(chat: Chat, role: types.Role, source_id: str) -> list[types.TrainingRow]:
+def rows_of(chat: Chat, role: types.Role, source_id: str) -> list[types.TrainingRow]:
     """A row a segment, each a mean over its own tokens."""
     return [
         types.TrainingRow(
@@ -153,6 +156,14 @@ def _rows(chat: Chat, role: types.Role, source_id: str) -> list[types.TrainingRo
         )
         for segment in chat.segments
     ]
+
+
+def _weighed(batch: Sequence[types.TrainingRow], *, by_token: bool) -> list[types.TrainingRow]:
+    """A batch whose loss is the mean over its rows, or over its tokens: written work is long, and answers are short."""
+    if not by_token:
+        return [_scaled(row, 1.0 / len(batch)) for row in batch]
+    tokens = sum(sum(row.loss_mask) for row in batch)
+    return [_scaled(row, sum(row.loss_mask) / tokens) for row in batch]
 
 
 def _scaled(row: types.TrainingRow, factor: float) -> types.TrainingRow:
