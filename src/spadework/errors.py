@@ -49,3 +49,11 @@ class GraderError(FaultError):
     """A judge gave no usable verdict."""
 
     kind = "grader"
+
+
+def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error of a group, and of the groups in it: what people are shown of tasks that failed together."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

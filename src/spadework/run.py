@@ -9,6 +9,7 @@ from typing import Any
 
 from spadework import build
 from spadework.config import RunConfig
+from spadework.errors import first_error
 from spadework.runs.metrics import Sink
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import Observer, SelfPlay
@@ -50,12 +51,5 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
     except asyncio.CancelledError:
         return True
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise first_error(group) from group
     return False
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
