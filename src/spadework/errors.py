@@ -52,7 +52,7 @@ class GraderError(FaultError):
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first error of a group, and of the groups in it: what people are shown of tasks that failed together."""
+    """The first error inside a group of concurrent ones: what a user is told instead of a tree."""
     error: BaseException = group
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -10,9 +10,10 @@ from typing import Any
 from spadework import build
 from spadework.config import RunConfig
 from spadework.errors import first_error
+from spadework.observer import Observer
 from spadework.runs.metrics import Sink
 from spadework.runs.store import RunStore
-from spadework.selfplay.loop import Observer, SelfPlay
+from spadework.selfplay.loop import SelfPlay
 
 
 async def train_run(config: RunConfig, store: RunStore, observer: Observer, watchers: Sequence[Sink] = ()) -> None:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from spadework import build
 from spadework.config import RunConfig
 from spadework.errors import RunError
+from spadework.observer import NullObserver
 from spadework.policies.base import Policy
 from spadework.runs.store import Checkpoint, CycleRecord, RunStore
 from spadework.selfplay.loop import Collected, SelfPlay
@@ -24,21 +25,12 @@ from spadework.types import TrainingRow
 T = TypeVar("T")
 
 
-class Quiet:
-    """Watches nothing: the engine shows its own progress."""
-
-    def stage(self, cycle: int, name: str, total: int) -> None:
-        """See ``loop.Observer``."""
-
-    def advance(self, tokens: int) -> None:
-        """See ``loop.Observer``."""
+class Quiet(NullObserver):
+    """Leaves progress to the engine, which shows its own."""
 
     def note(self, text: str) -> None:
         """Printed, for the engine's log."""
         print(text, flush=True)
-
-    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None:
-        """See ``loop.Observer``."""
 
 
 class DrivenRun:

@@ -22,9 +22,9 @@ from spadework.errors import RunError
 from spadework.jobs.design import PoolBook, design_pool
 from spadework.jobs.engine import open_trainer
 from spadework.jobs.heldout import heldout_environments, play_heldout
+from spadework.observer import Observer
 from spadework.run import train_run, until_stopped
 from spadework.runs.store import RunStore
-from spadework.selfplay.loop import Observer
 from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
 from spadework.study.frozen import versions
 from spadework.study.series import read_evaluations
