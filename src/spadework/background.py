@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import functools
 import os
 import threading
@@ -69,7 +70,7 @@ class BackgroundLoop:
         """Have ``closer`` awaited before the loop ends."""
         self._closers.append(closer)
 
-    def is_running(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the caller is a coroutine of this loop."""
         return threading.current_thread() is self._thread
 
@@ -77,13 +78,12 @@ class BackgroundLoop:
         """Cancel what still runs, await the closers, and end the thread. A forked child's copy is left alone."""
         if os.getpid() != self._process or self._loop.is_closed():
             return
-        try:
+        with contextlib.suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(_CLOSING_SECONDS)
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_CLOSING_SECONDS)
-            if not self._thread.is_alive():
-                self._loop.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CLOSING_SECONDS)
+        if not self._thread.is_alive():
+            self._loop.close()
 
     async def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         return self._loop.create_task(work)
@@ -109,7 +109,7 @@ class BackgroundLoop:
             raise SpadeworkError("this was opened before the process forked; open another one in the child")
         if self._loop.is_closed():
             raise SpadeworkError("spadework's background loop is closed: the process is ending")
-        if self.is_running():
+        if self.is_current():
             raise SpadeworkError(
                 "a synchronous function of spadework was called from a coroutine on spadework's own loop, which it "
                 "would block; await its twin there, e.g. play_async for play"
@@ -130,6 +130,11 @@ def background() -> BackgroundLoop:
             _shared = BackgroundLoop()
             atexit.register(_shared.close)
         return _shared
+
+
+def current_background() -> BackgroundLoop | None:
+    """The process's loop where the caller is one of its coroutines, else ``None``."""
+    return _shared if _shared is not None and _shared.is_current() else None
 
 
 def blocking(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from spadework import build
 from spadework.api.inputs import ConfigSource, read_config
-from spadework.background import BackgroundLoop, background
+from spadework.background import BackgroundLoop, current_background
 from spadework.config import RunConfig
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import first_error
@@ -37,8 +37,9 @@ async def open_sandbox(config: ConfigSource | None = None) -> AsyncIterator[Sand
             step = await session.reset(seed=0)
     """
     settings = RunConfig() if config is None else read_config(config)
-    if _on_background():
-        yield await _shared_sandbox(settings)
+    loop = current_background()
+    if loop is not None:
+        yield await _shared_sandbox(loop, settings)
         return
     sandbox = build.build_sandbox(settings)
     try:
@@ -79,13 +80,8 @@ def one_error() -> Iterator[None]:
         raise first_error(group) from group
 
 
-def _on_background() -> bool:
-    return background().is_running()
-
-
-async def _shared_sandbox(config: RunConfig) -> Sandbox:
+async def _shared_sandbox(loop: BackgroundLoop, config: RunConfig) -> Sandbox:
     """One sandbox for all synchronous calls under the same settings: its workers are warm for the next call."""
-    loop = background()
     sandboxes = _shared.setdefault(loop, {})
     key = config.sandbox.model_dump_json()
     if key not in sandboxes:

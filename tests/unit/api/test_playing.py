@@ -10,7 +10,7 @@ import re
 import pytest
 
 import spadework
-from spadework.background import background
+from spadework.background import current_background
 from spadework.testing.scripted import ScriptedPolicy
 
 GAME = """
@@ -246,4 +246,4 @@ def test_wrong_arguments_are_told_in_one_line(environment, tmp_path):
 async def test_many_async_calls_at_once_share_nothing(environment):
     played = await asyncio.gather(*(spadework.play_async(environment, repeat_later, n=1) for _ in range(2)))
     assert [episodes[0].win for episodes in played] == [True, True]
-    assert not background().is_running()
+    assert current_background() is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import runpy
+import subprocess
 import sys
 
 import pytest
@@ -27,6 +28,23 @@ class Watching(spadework.NullObserver):
         self.cycles.append(cycle)
 
 
+INTERRUPTED = """
+import os, signal, sys, spadework
+
+
+class Interrupts(spadework.NullObserver):
+    def cycle_done(self, cycle, metrics):
+        if cycle == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+try:
+    spadework.train(spadework.read_config("scripted", {"run.cycles": 50}), sys.argv[1], Interrupts())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     return spadework.train(SMALL, tmp_path_factory.mktemp("runs") / "small")
@@ -45,6 +63,19 @@ def test_a_run_is_trained_watched_and_gone_on_with(tmp_path):
     assert watching.cycles == [0, 1, 2]
     spadework.train(None, tmp_path / "run", watching, resume=True)
     assert watching.cycles == [0, 1, 2]
+
+
+def test_ctrl_c_stops_a_run_that_can_be_gone_on_with(tmp_path):
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+    stopped = spadework.open_run(tmp_path / "run")
+    committed = len(stopped.metrics["agent/unhinted_win_rate"])
+    assert 2 <= committed < 50
+    watching = Watching()
+    more = spadework.read_config(stopped.config, {"run.cycles": committed + 1})
+    spadework.train(more, stopped.path, watching, resume=True, change_config=True)
+    assert watching.cycles == [committed]
 
 
 async def test_training_can_be_awaited(tmp_path):
