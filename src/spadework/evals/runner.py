@@ -15,11 +15,11 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from spadework.errors import ConfigError, FaultError, RunError, SpadeworkError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.records import Item, ItemResult, Setting, SuiteResult, item_from, read_result, write_result
+from spadework.observer import NullObserver, Observer
 from spadework.policies.base import Policy
 from spadework.runs.files import write_whole
 from spadework.types import Fault
@@ -30,28 +30,6 @@ MOST_FAULTS = 0.5
 """Their share that does."""
 RAISED = "raised"
 """Code of the fault of an item whose harness or scorer raised what it should not."""
-
-
-class Watch(Protocol):
-    """Who watches: the terminal, or nobody."""
-
-    def begin(self, suite: str, total: int, done: int) -> None:
-        """A suite of ``total`` items begins, of which ``done`` were there already."""
-        ...
-
-    def item(self, result: ItemResult) -> None:
-        """An item ended."""
-        ...
-
-
-class Nobody:
-    """A ``Watch`` that looks away."""
-
-    def begin(self, suite: str, total: int, done: int) -> None:
-        """See ``Watch``."""
-
-    def item(self, result: ItemResult) -> None:
-        """See ``Watch``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +75,7 @@ class Where:
 
 
 async def run_benchmark(
-    benchmark: Benchmark, policy: Policy, subject: Mapping[str, str], where: Where, watch: Watch | None = None
+    benchmark: Benchmark, policy: Policy, subject: Mapping[str, str], where: Where, observer: Observer | None = None
 ) -> SuiteResult:
     """Score every chosen item that has no result yet, and write the suite's result.
 
@@ -105,18 +83,18 @@ async def run_benchmark(
         ConfigError: what lies in the folder belongs to another setting or subject.
         RunError: too many items failed by endpoint or grader; those are tried again by the next call.
     """
-    watch = watch or Nobody()
+    watcher = observer or NullObserver()
     setting = dataclasses.replace(benchmark.setting, selection=str(where.choice))
     chosen = where.choice.of(benchmark.items())
     book = _Book(where.folder, setting, subject, retry=where.retry)
 
     def keep(one: ItemResult) -> None:
         book.add(one)
-        watch.item(one)
+        watcher.advance(one.tokens, one.score, one.fault)
 
     try:
         missing = [(place, item) for place, item in chosen if item.id not in book.results]
-        watch.begin(setting.suite, len(chosen), len(chosen) - len(missing))
+        watcher.stage(None, setting.suite, len(chosen), len(chosen) - len(missing))
         await _score_all(benchmark, policy, missing, where.jobs, keep)
     finally:
         book.close()

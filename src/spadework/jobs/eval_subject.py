@@ -21,8 +21,9 @@ from spadework.evals.heldout import HeldOut, by_age, by_skill
 from spadework.evals.in_training import results_folder
 from spadework.evals.records import SuiteResult
 from spadework.evals.registry import SuiteOptions, open_suite
-from spadework.evals.runner import Choice, Watch, Where, run_benchmark
+from spadework.evals.runner import Choice, Where, run_benchmark
 from spadework.jobs.checkpoint import START, WHICH, find_checkpoint
+from spadework.observer import Observer
 from spadework.policies.base import Policy
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
@@ -54,7 +55,9 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
 
 
-async def run_suites(names: Sequence[str], args: argparse.Namespace, watch: Watch) -> tuple[Path, list[SuiteResult]]:
+async def run_suites(
+    names: Sequence[str], args: argparse.Namespace, observer: Observer
+) -> tuple[Path, list[SuiteResult]]:
     """Score every suite; the folder of the results, and the results. Raises ``ConfigError`` and ``RunError``."""
     subject = _subject(args)
     where = Where(args.out or subject.folder, args.jobs, Choice(args.limit, tuple(args.only)), retry=args.retry_faults)
@@ -63,13 +66,13 @@ async def run_suites(names: Sequence[str], args: argparse.Namespace, watch: Watc
         suites = [suite for name in names for suite in _open(name, args, subject.config, sandbox, user)]
         for suite in suites:
             try:
-                results.append(await run_benchmark(suite, policy, subject.told, where, watch))
+                results.append(await run_benchmark(suite, policy, subject.told, where, observer))
             finally:
                 await suite.close()
     return where.folder, results
 
 
-async def transfer(args: argparse.Namespace, watch: Watch) -> dict[str, SuiteResult]:
+async def transfer(args: argparse.Namespace, observer: Observer) -> dict[str, SuiteResult]:
     """Each checkpoint of a run, and the model it began with, in the run's environments grouped by age."""
     store = RunStore.read(args.run)
     try:
@@ -93,7 +96,7 @@ async def transfer(args: argparse.Namespace, watch: Watch) -> dict[str, SuiteRes
             )
             where = Where(args.out / subject.folder.name if args.out else subject.folder, args.jobs)
             name = "start" if cycle == START else f"cycle {cycle + 1}"
-            results[name] = await run_benchmark(suite, policy, subject.told, where, watch)
+            results[name] = await run_benchmark(suite, policy, subject.told, where, observer)
     return results
 
 

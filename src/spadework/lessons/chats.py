@@ -8,7 +8,7 @@ from spadework.config import RunConfig
 from spadework.lessons.designs import TaughtDesign
 from spadework.lessons.plays import TaughtPlay
 from spadework.policies.base import Chat, Message
-from spadework.rollout import first_observation
+from spadework.episode import first_observation
 from spadework.selfplay.design.prompts import (
     Brief,
     agent_opening,

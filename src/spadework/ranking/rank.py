@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spadework.envs.sandbox.base import Sandbox
+from spadework.episode import first_observation
 from spadework.errors import PolicyError
 from spadework.intervals import Interval, welch_interval
 from spadework.policies.base import Message, Policy
 from spadework.ranking.answers import Prompt, grade
-from spadework.rollout import PlaySettings, first_observation
+from spadework.rollout import PlaySettings
 from spadework.selfplay.keys import play_key
 from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
 from spadework.selfplay.score.seeds import estimate

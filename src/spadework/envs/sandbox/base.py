@@ -6,11 +6,15 @@ ever a return.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from spadework.background import BackgroundLoop
 from spadework.errors import ProgramError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,63 @@ class Sandbox(Protocol):
     async def close(self) -> None:
         """Kill every instance and helper process."""
         ...
+
+
+class SyncSession:
+    """A ``Session`` for callers without asyncio: the same calls, and each waits for its answer.
+
+    A context manager. A session that is forgotten is closed when it is collected.
+
+    Args:
+        session: opened on ``loop``.
+        loop: runs the session's calls.
+    """
+
+    def __init__(self, session: Session, loop: BackgroundLoop) -> None:
+        self.session, self._loop = session, loop
+        self._forgotten = weakref.finalize(self, _close_later, session, loop)
+        self._forgotten.atexit = False  # the sandbox, which closes then, takes its sessions along
+
+    @property
+    def max_turns(self) -> int:
+        """See ``Session.max_turns``."""
+        return self.session.max_turns
+
+    @property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """See ``Session.tools``."""
+        return self.session.tools
+
+    def reset(self, seed: int) -> Step:
+        """Start the episode of ``seed``. Raises ``ProgramError`` or ``SandboxError``."""
+        return self.wait(self.session.reset(seed))
+
+    def step(self, action: str) -> Step:
+        """One action. Raises ``ProgramError`` or ``SandboxError``."""
+        return self.wait(self.session.step(action))
+
+    def call(self, method: str, *args: Any) -> Any:
+        """See ``Session.call``."""
+        return self.wait(self.session.call(method, *args))
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work``, which uses the session, where the session lives, and wait for its result."""
+        return self._loop.run(work)
+
+    def close(self) -> None:
+        """Kill the instance. Safe to call twice."""
+        if self._forgotten.detach() is not None:
+            self.wait(self.session.close())
+
+    def __enter__(self) -> SyncSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _close_later(session: Session, loop: BackgroundLoop) -> None:
+    loop.begin(session.close())
 
 
 async def play_singly(session: Session, scripts: Sequence[Script]) -> list[list[Step]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from spadework import types
 from spadework.config import RunConfig
-from spadework.rollout import episode_return
+from spadework.episode import episode_return
 from spadework.runs.records import cycle_episodes, read_designs, read_environments
 from spadework.runs.store import RunStore, Score
 from spadework.runs.tables import read_sequences
