@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spadework.config import RunConfig
+from spadework.episode import first_observation
 from spadework.lessons.designs import TaughtDesign
 from spadework.lessons.plays import TaughtPlay
 from spadework.policies.base import Chat, Message
-from spadework.episode import first_observation
 from spadework.selfplay.design.prompts import (
     Brief,
     agent_opening,

@@ -13,8 +13,8 @@ from spadework.lessons.words import WORDS_OF_A_PROGRAM, WordFamily, word_environ
 from spadework.types import Environment
 
 WORDS = """
-anchor banjo basil cactus candle domino dragon ember falcon fiddle garlic goblin hammer island jungle kettle lantern
-magnet needle orchid parrot quartz ribbon saddle temple urchin violin walnut yogurt zipper
+anchor banjo basil cactus candle domino dragon ember falcon fiddle garlic goblin hammer island jungle kimono lantern
+mango needle orchid parrot quartz ribbon saddle temple urchin violin walnut yogurt zipper
 """.split()
 """Words that the bundled documents do not use."""
 TAUGHT_STEPS = (3, 5)

@@ -193,8 +193,9 @@ def load_families(path: Path = SHIPPED) -> tuple[WordFamily, ...]:
 
 
 def words_of(text: str) -> list[str]:
-    """Plain lower-case words of a text, each once; words that the games' own sentences use are left out."""
-    return [word for word in dict.fromkeys(re.findall(r"\b[a-z]{3,8}\b", text)) if word not in _STOP]
+    """Plain lower-case words of a text, each once, but those that the games' own sentences use, and no ``aaab``."""
+    found = dict.fromkeys(re.findall(r"\b[a-z]{3,8}\b", text))
+    return [word for word in found if word not in _STOP and not re.search(r"(.)\1\1", word)]
 
 
 def write_program(
