@@ -69,11 +69,11 @@ def columns(results: Sequence[SuiteResult]) -> dict[str, float]:
     """Column -> mean of one checkpoint's results."""
     found: dict[str, float] = {}
     for result in results:
-        suite, groups = result.setting.suite, result.groups()
+        suite = result.setting.suite
         if suite in BY_GROUP:
-            found |= {f"{suite}/{name}": interval.mean for name, interval in groups.items()}
+            found |= {f"{suite}/{name}": own for name, own in result.group_means().items()}
         elif suite not in LEFT_OUT:
-            found[suite] = result.score().mean
+            found[suite] = result.mean()
     return found
 
 

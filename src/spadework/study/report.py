@@ -9,8 +9,9 @@ from typing import Any
 from spadework.config import RunConfig
 from spadework.config.files import dump_config
 from spadework.errors import ConfigError
-from spadework.study.comparisons import MAX_FLIPS, Comparison
-from spadework.study.document import Block, Code, Heading, Picture, Table, Text, to_html, to_markdown
+from spadework.significance import EXACT, PATTERNS, scipy_stats
+from spadework.study.comparisons import Comparison
+from spadework.study.document import Block, Code, Heading, Picture, Table, Text, load_templates, to_html, to_markdown
 from spadework.study.folder import StudyFolder, write_json, write_text
 from spadework.study.plots import draw
 from spadework.study.results import Reading, Results, as_json
@@ -20,6 +21,12 @@ CAPTIONS = {
     "by-time": "The same by training time; the dotted line is the time at which arms are compared.",
     "by-seed": "Each run at equal updates (circles), the mean over seeds (diamond) and its 95 % interval.",
 }
+
+
+def check_report_packages() -> None:
+    """Raise ``ConfigError`` where a package is missing that the report needs: before the runs, not after them."""
+    scipy_stats()
+    load_templates()
 
 
 def write_report(results: Results, frozen: Mapping[str, Any], folder: StudyFolder) -> list[str]:
@@ -110,15 +117,15 @@ def _comparisons(reading: Reading) -> Table:
 
 def _tests(results: Results) -> str:
     seeds = len(results.study.seeds)
-    least = f"with {seeds} seeds it cannot fall below {_p(0.5**seeds)}" if seeds <= MAX_FLIPS else "not counted here"
+    least = 0.5**seeds if seeds <= EXACT else 1 / (1 + PATTERNS)
     alpha, count = results.study.alpha, len(results.study.hypotheses)
     return (
-        "p is one-sided, for lying beyond the bar, by the paired t test over seeds; the exact sign-flip test stands "
-        f"beside it ({least}). A claim against several arms takes the largest of its p. Held: p after Holm's "
-        f"correction over all {count} hypotheses is at most {alpha}. Not held: p for lying short of the bar is at most "
-        f"{alpha} against at least one of them. Undecided: neither. Where all differences are the same the t test has "
-        "nothing to go by, and sign flips decide. Seeds are few, and t assumes that differences between seeds are "
-        "roughly normal."
+        "p is one-sided, for lying beyond the bar, by the paired t test over seeds. The sign-flip test stands beside "
+        f"it (with {seeds} seeds it cannot fall below {_p(least)}). A claim against several arms takes the largest of "
+        f"its p. Held: p after Holm's correction over all {count} hypotheses is at most {alpha}. Not held: p for lying "
+        f"short of the bar is at most {alpha} against at least one of them. Undecided: neither. Where all differences "
+        "are the same the t test has nothing to go by, and sign flips decide. Seeds are few, and t assumes that "
+        "differences between seeds are roughly normal."
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spadework.errors import ConfigError
+from spadework.intervals import UNBOUNDED
 from spadework.runs.store import RunStore
 from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
 from spadework.study.spec import Measure, Study
@@ -25,6 +27,16 @@ DERIVED: Mapping[str, Callable[[Mapping[str, float]], float]] = {
 """Series that a cycle's metrics give."""
 LEVELS = "pool/reward_levels"
 HELD_OUT = "heldout/"
+
+RANGES: tuple[tuple[str, tuple[float, float]], ...] = (
+    (r"designer/regret_width", (0.0, 4.0)),
+    (r".*regret(_low|_high)?", (-2.0, 2.0)),  # the difference of two returns
+    (r".*[/_]return", (-1.0, 1.0)),
+    (r"replay/lost", (-1.0, 1.0)),
+    (r"eval/.*|.*_share|.*_rate|designer/vendi", (0.0, 1.0)),
+    (r"(rows|memory|ledger|faults|tokens|time|pool|endpoint)/.*|designer/(attempts|accepted)", (0.0, math.inf)),
+)
+"""Patterns of series and the values that they can have; the first that fits counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,25 @@ class RunSeries:
         """The mean of its first values."""
         values = [value for _, value in self.series.get(measure.series, ())]
         return _mean(values[: measure.last])
+
+
+def measure_range(measure: Measure, values: Sequence[float]) -> tuple[float, float]:
+    """The lowest and highest possible value of a measure; infinite where they are not known.
+
+    A study file may name them (``range``). Otherwise they follow from the series' name, unless one of ``values`` (those
+    that were seen) contradicts them: returns exceed 1 where a config adds up rewards.
+    """
+    if measure.range is not None:
+        low, high = measure.range
+    else:
+        fitting = (bounds for pattern, bounds in RANGES if re.fullmatch(pattern, measure.series))
+        low, high = next(fitting, UNBOUNDED)
+    if measure.since_start:
+        low, high = low - high, high - low
+    known = [value for value in values if not math.isnan(value)]
+    if known and (min(known) < low or max(known) > high):
+        return UNBOUNDED
+    return low, high
 
 
 def read_run(study: Study, folder: StudyFolder, arm: str, seed: int) -> RunSeries | None:

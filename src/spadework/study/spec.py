@@ -73,7 +73,16 @@ class Measure(Section):
     last: int = Field(1, ge=1)
     """The mean of so many last values."""
     since_start: bool = False
-    """Less the mean of as many first ones."""
+    """Whether the mean of as many first values is taken off."""
+    range: tuple[float, float] | None = None
+    """The lowest and highest possible value of the series, within which intervals are kept. Where it is unset, it
+    follows from the series' name (docs/study.md)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Measure:
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("range: the lowest possible value comes first, then the highest")
+        return self
 
 
 class Hypothesis(Section):

@@ -8,7 +8,7 @@ from spadework.errors import ConfigError
 from spadework.jobs.heldout import heldout_environments
 from spadework.resources import shipped
 from spadework.study.folder import StudyFolder
-from spadework.study.series import RunSeries
+from spadework.study.series import RunSeries, measure_range
 from spadework.study.spec import HeldOut, Measure, load_study, resolve
 
 GOOD = """
@@ -65,6 +65,7 @@ def test_configs_are_resolved(tmp_path):
         ("[arms.a]", '[pools.p]\nn = 2\n[heldout]\npool = "p"\n[arms.a]', "give it a seed"),
         ('claim = "c"', 'claims = "c"', "hypotheses.0.claims: no such key; the nearest valid one is claim"),
         ("[arms.a]", '[heldout]\npool = "hand-set"\n[arms.a]', "heldout.lengths"),
+        ('label = "m"', 'label = "m"\nrange = [1.0, 0.0]', "the lowest possible value comes first"),
         ("title =", "title", "TOML"),
     ],
 )
@@ -103,6 +104,25 @@ def test_measures_by_hand():
     assert math.isnan(run.value(Measure(label="m", series="s"), 0))
     assert math.isnan(run.value(Measure(label="m", series="other"), 4))
     assert [run.within(seconds) for seconds in (5.0, 10.0, 26.0, 99.0)] == [0, 1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "bounds"),
+    [
+        (Measure(label="m", series="heldout/win_rate"), [0.2], (0.0, 1.0)),
+        (Measure(label="m", series="designer/broken_share"), [], (0.0, 1.0)),
+        (Measure(label="m", series="designer/broken_share", since_start=True), [-0.1], (-1.0, 1.0)),
+        (Measure(label="m", series="agent/unhinted_return"), [-0.5], (-1.0, 1.0)),
+        (Measure(label="m", series="agent/unhinted_return"), [3.5, math.nan], (-math.inf, math.inf)),
+        (Measure(label="m", series="designer/regret_low"), [0.1], (-2.0, 2.0)),
+        (Measure(label="m", series="designer/regret_width"), [0.1], (0.0, 4.0)),
+        (Measure(label="m", series="tokens/sampled"), [7.0], (0.0, math.inf)),
+        (Measure(label="m", series="train/kl_to_start"), [7.0], (-math.inf, math.inf)),
+        (Measure(label="m", series="train/kl_to_start", range=(0.0, 9.0)), [7.0], (0.0, 9.0)),
+    ],
+)
+def test_ranges_of_measures(measure, values, bounds):
+    assert measure_range(measure, values) == bounds
 
 
 @pytest.mark.parametrize("path", sorted(shipped("studies").glob("*.toml")), ids=lambda path: path.stem)
