@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.config.files import dump_config
+from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError
 from spadework.runs.files import locked
 from spadework.study.folder import StudyFolder, write_json
@@ -61,13 +62,18 @@ def begun(file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
 
 
 def read_frozen(folder: StudyFolder) -> dict[str, Any]:
-    """What ``freeze`` wrote. Raises ``ConfigError`` where nothing was begun, or it cannot be read."""
+    """What ``freeze`` wrote, its settings under the names of today.
+
+    Raises ``ConfigError`` where nothing was begun, or it cannot be read.
+    """
     try:
-        return dict(json.loads(folder.frozen.read_text("utf-8")))
+        kept: dict[str, Any] = json.loads(folder.frozen.read_text("utf-8"))
+        configs = {arm: with_current_names(config)[0] for arm, config in kept["configs"].items()}
+        return {**kept, "configs": configs}
     except FileNotFoundError:
         raise ConfigError(f"{folder.path}: no study was begun here") from None
-    except ValueError as error:
-        raise ConfigError(f"{folder.frozen}: cannot be read: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{folder.frozen}: cannot be read: {error!r}") from None
 
 
 def versions() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Study files: what is refused, and how it is said; measures by hand."""
 
+import json
 import math
 
 import pytest
@@ -8,6 +9,7 @@ from spadework.errors import ConfigError
 from spadework.jobs.heldout import heldout_environments
 from spadework.resources import shipped
 from spadework.study.folder import StudyFolder
+from spadework.study.frozen import freeze
 from spadework.study.series import RunSeries, measure_range
 from spadework.study.spec import HeldOut, Measure, load_study, resolve
 
@@ -92,6 +94,21 @@ def test_evaluations_fall_on_checkpoints(tmp_path):
     coarse = study.model_copy(update={"set": ("run.checkpoint_every=2",)})
     with pytest.raises(ConfigError, match=r"heldout\.every"):
         resolve(coarse, path, "a", 1)
+
+
+def test_a_study_goes_on_although_a_setting_was_removed(tmp_path):
+    file, folder = written(tmp_path, GOOD), StudyFolder(tmp_path / "out")
+    study = load_study(file)
+    frozen = freeze(study, file, folder, quick=False)
+    kept = json.loads(folder.frozen.read_text())
+    for config in kept["configs"].values():
+        config["designer"]["max_structure_share"] = 0.25
+    folder.frozen.write_text(json.dumps(kept))
+    assert freeze(study, file, folder, quick=False) == frozen
+    kept["configs"]["b"]["play"]["episodes"] = 4
+    folder.frozen.write_text(json.dumps(kept))
+    with pytest.raises(ConfigError, match=r"b\.play\.episodes: 4 -> 3"):
+        freeze(study, file, folder, quick=False)
 
 
 def test_measures_by_hand():
