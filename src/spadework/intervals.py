@@ -5,6 +5,7 @@ Choose by what the values are:
 * ``share_interval``: so many wins of so many tries (Clopper and Pearson, exact at every n);
 * ``mean_interval``: the mean of values that have a known range (Student, cut to the range);
 * ``difference_interval``: the difference between the means of two independent samples (Welch, cut to its range);
+* ``bounded``: an interval that was worked out without its range, cut to it;
 * ``t_interval`` and ``welch_interval``: the same without a range. They give no width to values without spread, so use
   them where a program weighs the result, and the others where a person reads it.
 """
@@ -49,13 +50,19 @@ def share_interval(wins: int, n: int, confidence: float = 0.95) -> Interval:
 
 
 def mean_interval(values: Sequence[float], low: float, high: float, confidence: float = 0.95) -> Interval:
-    """The mean of values that lie in [``low``, ``high``], with Student's interval cut to that range.
+    """The mean of values that lie in [``low``, ``high``], with Student's interval as ``bounded`` has it.
 
-    Student's interval has no width where all values are equal, as two wins of two are. There it is the range of means
-    that leave such a sample a fair chance (``equal_values_interval``). The ends are NaN for fewer than two values, and
-    for equal values without a finite range.
+    The ends are NaN for fewer than two values, and for equal values without a finite range.
     """
-    found = t_interval(values, confidence)
+    return bounded(t_interval(values, confidence), low, high, confidence)
+
+
+def bounded(found: Interval, low: float, high: float, confidence: float = 0.95) -> Interval:
+    """An interval by Student or Welch of what lies in [``low``, ``high``], in the form in which people should see it.
+
+    It is cut to that range. It has no width where all values were equal, as two wins of two are; there it becomes the
+    range of means that leave such a sample a fair chance (``equal_values_interval``).
+    """
     if found.n < 2:
         return found
     if _are_equal(found):

@@ -1,4 +1,4 @@
-"""Evaluation during training: results into the run directory, their means into the cycle's metrics."""
+"""Evaluation during training, which writes results into the run directory and gives their means as metrics."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Paired comparisons over seeds, and what they say of a claim: held, not held or undecided.
 
-A claim "a exceeds b by more than the bar" (or "a is more than bar times b") is tested on a - b - bar (or on
-a - bar b), seed by seed: by the one-sided paired t test, and by the exact sign-flip test beside it, which assumes
-only that the differences are symmetric. The t test decides; with few seeds the other cannot (5 seeds: p >= 1/32).
+The claim "a exceeds b by more than the bar" is tested on the differences a - b - bar of each seed, and the claim "a is
+more than bar times b" on a - bar b. The one-sided paired t test decides. The sign-flip test stands beside it. It
+assumes only that the differences are symmetric, but with few seeds it cannot decide (with 5 seeds, p is 1/32 at least).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Comparison:
     t_p: float
     """P of the one-sided t test for lying beyond the bar; NaN for fewer than two seeds."""
     flip_p: float
-    """The same by sign flips."""
+    """P of the one-sided sign-flip test."""
     opposite_p: float
-    """One-sided t test for lying short of the bar."""
+    """P of the one-sided t test for lying short of the bar."""
     n: int
     """Pairs of seeds."""
     meets: bool
-    """Whether the estimate itself lies beyond the bar: no test."""
+    """Whether the estimate itself lies beyond the bar, without any test."""
 
 
 def compare(
@@ -102,8 +102,9 @@ def ratio_interval(
 def verdict(comparisons: Sequence[Comparison], corrected: float, alpha: float) -> Verdict:
     """What is said of a claim against every one of ``comparisons``.
 
-    ``held`` needs the corrected p of the weakest of them; ``not held`` one that lies short of the bar, uncorrected, so
-    that a correction never turns a miss into an open question.
+    A claim is held when ``corrected``, the corrected p of its weakest comparison, is at most ``alpha``. It is not held
+    when the p for lying short of the bar is at most ``alpha`` in one comparison; that p is not corrected, so that the
+    correction never turns a miss into an open question.
     """
     if any(one.opposite_p <= alpha for one in comparisons):
         return "not held"

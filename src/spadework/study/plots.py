@@ -1,4 +1,4 @@
-"""The pictures of a study: each measure by updates, by time, and seed by seed. Needs matplotlib (extra ``local``)."""
+"""The figures of a study: each measure by updates, by time, and seed by seed. Needs matplotlib (extra ``study``)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ INK = "#333333"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), "-", "--")
 SIZE, COLUMNS = (4.6, 3.1), 2
-"""Inches of a panel, and panels side by side."""
+"""Inches of a panel (width, height), and panels side by side."""
 FORMATS = ("png", "svg")
 
 Curve = list[tuple[float, float, float, float]]
-"""(x, mean over seeds, low, high)."""
+"""Points of (x, mean over seeds, low end of its interval, high end)."""
 
 
 def draw(results: Results, folder: Path) -> list[str]:
@@ -29,7 +29,7 @@ def draw(results: Results, folder: Path) -> list[str]:
     try:
         import matplotlib as mpl
     except ImportError:
-        raise ConfigError("drawing curves needs matplotlib: pip install 'spadework[local]'") from None
+        raise ConfigError("drawing curves needs matplotlib: pip install 'spadework[study]'") from None
     plots: dict[str, tuple[str, Callable[[Any, Results, str], None]]] = {
         "by-updates": ("cycles", _by_updates),
         "by-time": ("minutes of training", _by_time),
@@ -51,7 +51,7 @@ def curve(runs: Sequence[RunSeries], measure: Measure) -> Curve:
 
 
 def clock_curve(runs: Sequence[RunSeries], measure: Measure) -> Curve:
-    """The same against minutes of training, as long as every run was still going."""
+    """The measure against minutes of training, up to the time at which the first run ended."""
     ends = sorted({passed for run in runs for passed in run.clock})
     limit = min((run.clock[-1] for run in runs), default=0.0)
     reached = [end for end in ends if end <= limit]

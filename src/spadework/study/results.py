@@ -22,14 +22,14 @@ Values = Mapping[str, Mapping[str, Sequence[float]]]
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A hypothesis and what became of it."""
+    """A hypothesis with its comparisons and its verdict."""
 
     claim: str
     comparisons: tuple[Comparison, ...]
     p: float
-    """Of the weakest comparison."""
+    """The largest p of the comparisons."""
     corrected: float
-    """After Holm, over all hypotheses."""
+    """That p after Holm's correction over all hypotheses."""
     verdict: Verdict
 
 
@@ -39,7 +39,7 @@ class Reading:
 
     axis: Axis
     limit: float
-    """Updates, or seconds of training."""
+    """The updates, or the seconds of training, at which every run is read."""
     values: Values
     ranges: Mapping[str, tuple[float, float]]
     """Measure -> its lowest and highest possible value."""
@@ -63,22 +63,22 @@ class Results:
 
     @property
     def finished(self) -> int:
-        """Runs that are whole."""
+        """The number of runs that are finished."""
         return sum(run.done for run in self.runs.values())
 
     @property
     def expected(self) -> int:
-        """Runs of the study."""
+        """The number of runs that the study has."""
         return len(self.study.arms) * len(self.study.seeds)
 
     @property
     def errors(self) -> list[float]:
-        """Standard errors of all held-out win rates."""
+        """The standard errors of all held-out win rates."""
         return [float(line["error"]) for run in self.runs.values() for line in run.evaluations]
 
 
 def read_results(study: Study, folder: StudyFolder) -> Results:
-    """Read every run that has begun; only whole ones enter the values. Raises ``RunError``, ``ConfigError``."""
+    """Read every run that has begun; only finished ones enter the values. Raises ``RunError``, ``ConfigError``."""
     runs: dict[tuple[str, int], RunSeries] = {}
     for arm in study.arms:
         for seed in study.seeds:

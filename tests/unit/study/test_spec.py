@@ -11,7 +11,7 @@ from spadework.resources import shipped
 from spadework.study.folder import StudyFolder
 from spadework.study.frozen import freeze
 from spadework.study.series import RunSeries, measure_range
-from spadework.study.spec import HeldOut, Measure, load_study, resolve
+from spadework.study.spec import HeldOutSettings, Measure, load_study, resolve
 
 GOOD = """
 title = "t"
@@ -156,6 +156,6 @@ def test_a_held_out_pool_of_another_domain_is_named(tmp_path):
     study = load_study(file)
     config = resolve(study, file, None, 11)
     config = config.model_copy(update={"domain": "tool_use"})
-    held = HeldOut(pool="hand-set", lengths=(3,))
+    held = HeldOutSettings(pool="hand-set", lengths=(3,))
     with pytest.raises(ConfigError, match="hand-set holds no environment of the domain 'tool_use'"):
         heldout_environments(study.model_copy(update={"heldout": held}), file, StudyFolder(tmp_path), config)

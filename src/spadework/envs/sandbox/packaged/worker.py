@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from spadework.envs.sandbox.forkserver.inside import kernel
-from spadework.envs.sandbox.packaged.adapters import Package, Problem, load_package
+from spadework.envs.sandbox.packaged.adapters import Package, PackagedProblem, load_package
 from spadework.envs.sandbox.worker_process import in_child, serve, take_stdout
 
 KEPT = 32
@@ -40,7 +40,7 @@ class Worker:
 
     def __init__(self, package: Package) -> None:
         self._package = package
-        self._problems: OrderedDict[tuple[str, int | None, int], Problem] = OrderedDict()
+        self._problems: OrderedDict[tuple[str, int | None, int], PackagedProblem] = OrderedDict()
         self._calls = 0
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Worker:
             return _judge(problem, request["action"])
         return problem.solution()
 
-    def _problem(self, name: str, difficulty: int | None, seed: int) -> Problem:
+    def _problem(self, name: str, difficulty: int | None, seed: int) -> PackagedProblem:
         key = (name, difficulty, seed)
         if key not in self._problems:
             self._problems[key] = self._package.problem(name, difficulty, seed)
@@ -77,7 +77,7 @@ class Worker:
         return self._problems[key]
 
 
-def _judge(problem: Problem, answer: str) -> float:
+def _judge(problem: PackagedProblem, answer: str) -> float:
     """The answer's pay, found in a confined child: some judges evaluate it as code, and some can hang on it.
 
     Raises ``JudgementError``.
