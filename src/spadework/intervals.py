@@ -122,10 +122,10 @@ def t_interval(values: Sequence[float], confidence: float = 0.95, weights: Seque
 
 
 def welch_interval(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The mean of ``first`` minus that of ``second``, for values that have nothing to do with each other.
+    """The mean of ``first`` minus that of ``second``, for two independent samples of unequal variance.
 
-    ``n`` is the smaller count and ``sd`` the standard error times its root; degrees of freedom after Satterthwaite,
-    rounded down.
+    ``n`` is the smaller count, and ``sd`` the standard error times the root of ``n``. The degrees of freedom are
+    Satterthwaite's, rounded down.
     """
     one, two = t_interval(first, confidence), t_interval(second, confidence)
     n = min(one.n, two.n)

@@ -115,7 +115,7 @@ def write_json(path: Path, data: Any, indent: int | None = 1) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` so that a kill leaves the file whole or absent."""
+    """Whole or absent."""
 
     def write(target: Path) -> None:
         target.write_text(text, "utf-8")

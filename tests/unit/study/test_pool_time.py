@@ -1,15 +1,15 @@
-"""The making of a pool counts as training time, also what a failed try took."""
+"""The making of a pool counts as training time, also what a stopped try took."""
 
 import asyncio
 import json
 import time
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from spadework.errors import RunError
-from spadework.jobs import study as study_jobs
+from spadework.jobs import study as jobs
 from spadework.jobs.study import Place, run_job
 from spadework.study.folder import Job, StudyFolder
 from spadework.study.spec import load_study
@@ -29,23 +29,27 @@ series = "agent/turns"
 """
 
 
-def test_time_before_a_failure_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_observer(cycles: int) -> AbstractContextManager[Any]:
+    raise AssertionError("a pool is no run")
+
+
+def test_time_before_a_stop_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "study.toml"
     file.write_text(STUDY)
     study, folder, job = load_study(file), StudyFolder(tmp_path / "out"), Job("start", 1)
-    place, mark = Place(study, file, folder), folder.mark(study, job)
 
-    async def fail_late(*args: object) -> None:
-        await asyncio.sleep(0.2)
-        raise RunError("the sandbox is gone")
+    async def stopped(*args: object) -> None:
+        time.sleep(0.2)
+        raise asyncio.CancelledError
 
-    with monkeypatch.context() as patched:
-        patched.setattr(study_jobs, "design_pool", fail_late)
-        with pytest.raises(RunError, match="the sandbox is gone"):
-            run_job(place, job, nullcontext)
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "design_pool", stopped)
+        assert run_job(Place(study, file, folder), job, no_observer) == 130
+    mark = folder.mark(study, job)
     assert not mark.exists()
     began = time.perf_counter()
-    assert run_job(place, job, nullcontext) == 0
-    passed = time.perf_counter() - began
-    assert json.loads(mark.read_text())["seconds"] == pytest.approx(0.2 + passed, abs=0.2)
-    assert not list(mark.parent.glob("*.part"))
+    assert run_job(Place(study, file, folder), job, no_observer) == 0
+    second = time.perf_counter() - began
+    assert 0.2 < json.loads(mark.read_text())["seconds"] < 0.2 + second + 0.2
+    assert json.loads(mark.read_text())["seconds"] > 0.2 + second / 2
+    assert not mark.with_suffix(".part").exists()
