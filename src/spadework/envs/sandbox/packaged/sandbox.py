@@ -1,8 +1,8 @@
 """A ``Sandbox`` for the environments of packages, beside the one for programs.
 
 The packages are trusted but untidy: they seed global generators, leak threads, and hang on some answers. So they run in
-worker processes, and each call has a deadline. A worker that is late or dies is replaced. Because a problem follows from
-its name, level and seed, every other session goes on without noticing.
+worker processes, and each call has a deadline. A worker that is late or dies is replaced. Because a problem follows
+from its name, level and seed, every other session goes on without noticing.
 """
 
 from __future__ import annotations
