@@ -106,10 +106,10 @@ async def run_benchmark(
         ConfigError: what lies in the folder belongs to another setting or subject, or scipy is missing.
         RunError: too many items failed by endpoint or grader; those are tried again by the next call.
     """
-    scipy_stats()  # the result needs it: without scipy, stop before the first request and not after the last
     watch = watch or Nobody()
     setting = dataclasses.replace(benchmark.setting, selection=str(where.choice))
     chosen = where.choice.of(benchmark.items())
+    scipy_stats()  # the result needs it: without scipy, stop before the first request and not after the last
     book = _Book(where.folder, setting, subject, retry=where.retry)
 
     def keep(one: ItemResult) -> None:
