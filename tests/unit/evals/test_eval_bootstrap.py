@@ -2,12 +2,17 @@
 
 import dataclasses
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from spadework.errors import ConfigError
 from spadework.evals.bootstrap import mean_score, paired, score_interval
+from spadework.evals.in_training import RunEvaluator
 from spadework.evals.records import ItemResult
+from spadework.evals.runner import Choice
 
 
 def items(scores: dict[str, list[float]], group: str = "") -> list[ItemResult]:
@@ -96,3 +101,9 @@ def test_eval_paired_over_groups_weighs_them_equally() -> None:
     found, p = paired(first, second, by_group=True)
     assert found.mean == 0.0
     assert p == pytest.approx(1.0)
+
+
+def test_eval_in_training_asks_for_scipy_before_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(ConfigError, match="need scipy"):
+        RunEvaluator(list, tmp_path, "model", 1, Choice())
