@@ -33,7 +33,7 @@ class RunEvaluator:
     def __init__(
         self, open_suites: Callable[[], Sequence[Benchmark]], run: Path, model: str, jobs: int, choice: Choice
     ) -> None:
-        scipy_stats()  # every result has an interval: without scipy, stop before the run and not at its first evaluation
+        scipy_stats()  # every result has an interval: without scipy, stop now and not at the first evaluation
         self._open, self._run, self._model, self._jobs, self._choice = open_suites, run, model, jobs, choice
 
     async def __call__(self, policy: Policy, cycle: int) -> dict[str, float]:
