@@ -1,4 +1,4 @@
-"""A run's episodes as one table of figures, read column by column: no transcript becomes a Python object."""
+"""A run's episodes as one table of figures. It is read by columns, so that no transcript becomes a Python object."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SCHEMA = pa.schema(
 
 
 def episode_table(store: RunStore) -> pa.Table:
-    """One row an episode, by cycle.
+    """One row for each episode, by cycle.
 
-    ``return`` and ``win`` are null where a fault ended it (not ``valid``). ``action`` is the mean length of what
-    reached the environment, ``first_reply`` the length of all that was said in the first turn and ``later_reply`` the
-    mean of the turns after it, each in characters; null without such turns.
+    ``valid`` is false where a fault ended the episode; ``return`` and ``win`` are null then. Three columns are lengths
+    in characters, null where there are no such turns: ``action`` is the mean over actions that reached the environment,
+    ``first_reply`` that of the whole reply of the first turn, and ``later_reply`` the mean over the replies after it.
     """
     tables = [_figures(pq.ParquetFile(path).read(_COLUMNS)) for path in store.episode_files()]
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()

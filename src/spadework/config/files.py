@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from spadework.config import RunConfig, Section
+from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError
 from spadework.resources import shipped
 
@@ -38,7 +39,7 @@ def override_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
 def parse_config(data: Mapping[str, Any], where: str) -> RunConfig:
     """Build the config from plain data; ``where`` names its origin in errors."""
     try:
-        return RunConfig.model_validate(_tuples(data))
+        return RunConfig.model_validate(_tuples(with_current_names(data)[0]))
     except ValidationError as error:
         raise ConfigError(_explain(error, where)) from None
 

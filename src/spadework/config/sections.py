@@ -199,10 +199,8 @@ class DesignerSection(Section):
     """Bind a skeleton design to a grammar of small programs (needs llguidance): all of them run, few surprise."""
     recent: int = Field(96, ge=8)
     """Designs that the collapse alarm looks at."""
-    max_structure_share: float = Field(1 / 3, gt=0, le=1)
-    """Share of them with one structure above which it goes off."""
     min_vendi: float = Field(0.1, ge=0, le=1)
-    """Their Vendi score over n (TF-IDF) below which it does."""
+    """Their Vendi score over n (TF-IDF) below which it goes off; so it does where a third have one structure."""
     model: str | None = None
     """Who designs and writes hints where it is not the model in training: ``frozen`` (that model as it started), or
     what ``model.name`` takes. What another model wrote never trains: ``train`` must be false."""

@@ -1,4 +1,4 @@
-"""Evaluation during training: results into the run directory, their means into the cycle's metrics."""
+"""Evaluation during training, which writes results into the run directory and gives their means as metrics."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from spadework.evals.records import SuiteResult, averages
 from spadework.evals.runner import Choice, Where, run_benchmark
 from spadework.evals.selection import columns, mean
 from spadework.policies.base import Policy
+from spadework.significance import scipy_stats
 
 
 def results_folder(run: Path, cycle: int) -> Path:
@@ -19,7 +20,7 @@ def results_folder(run: Path, cycle: int) -> Path:
 
 
 class RunEvaluator:
-    """Scores a run's weights after a cycle (``selfplay.loop.Evaluator``).
+    """Scores a run's weights after a cycle (``selfplay.loop.Evaluator``). Raises ``ConfigError`` without scipy.
 
     Args:
         open_suites: gives what is scored, anew for each evaluation.
@@ -32,6 +33,7 @@ class RunEvaluator:
     def __init__(
         self, open_suites: Callable[[], Sequence[Benchmark]], run: Path, model: str, jobs: int, choice: Choice
     ) -> None:
+        scipy_stats()  # every result has an interval: without scipy, stop now and not at the first evaluation
         self._open, self._run, self._model, self._jobs, self._choice = open_suites, run, model, jobs, choice
 
     async def __call__(self, policy: Policy, cycle: int) -> dict[str, float]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spadework.errors import ConfigError
-from spadework.evals.bootstrap import mean_interval
+from spadework.evals.bootstrap import mean_score, score_interval
 from spadework.intervals import Interval
 from spadework.types import Fault
 
@@ -113,12 +113,26 @@ class SuiteResult:
 
     def score(self) -> Interval:
         """The suite's score with its 95 % bootstrap interval over problems; ``n`` counts items."""
-        return mean_interval(self.items, by_group=self.setting.aggregate == "groups")
+        return score_interval(self.items, by_group=self.setting.aggregate == "groups")
 
     def groups(self) -> dict[str, Interval]:
         """The same of each subcategory, in order of appearance; empty in a suite without any."""
-        names = dict.fromkeys(item.group for item in self.items if item.group)
-        return {name: mean_interval([item for item in self.items if item.group == name]) for name in names}
+        return {name: score_interval(items) for name, items in self._by_group().items()}
+
+    def mean(self) -> float:
+        """The suite's score without its interval, which takes longer."""
+        return mean_score(self.items, by_group=self.setting.aggregate == "groups")
+
+    def group_means(self) -> dict[str, float]:
+        """The same of each subcategory."""
+        return {name: mean_score(items) for name, items in self._by_group().items()}
+
+    def _by_group(self) -> dict[str, list[ItemResult]]:
+        groups: dict[str, list[ItemResult]] = {}
+        for item in self.items:
+            if item.group:
+                groups.setdefault(item.group, []).append(item)
+        return groups
 
 
 def write_result(result: SuiteResult, path: Path) -> None:
@@ -169,8 +183,8 @@ def averages(results: Sequence[SuiteResult]) -> dict[str, float]:
     """``suite`` and ``suite/group`` -> mean, of all results."""
     means: dict[str, float] = {}
     for result in results:
-        means[result.setting.suite] = result.score().mean
-        means |= {f"{result.setting.suite}/{name}": group.mean for name, group in result.groups().items()}
+        means[result.setting.suite] = result.mean()
+        means |= {f"{result.setting.suite}/{name}": mean for name, mean in result.group_means().items()}
     return means
 
 

@@ -22,6 +22,7 @@ from spadework.evals.records import Item, ItemResult, Setting, SuiteResult, item
 from spadework.observer import NullObserver, Observer
 from spadework.policies.base import Policy
 from spadework.runs.files import write_whole
+from spadework.significance import scipy_stats
 from spadework.types import Fault
 
 LOOK_AFTER = 8
@@ -80,12 +81,13 @@ async def run_benchmark(
     """Score every chosen item that has no result yet, and write the suite's result.
 
     Raises:
-        ConfigError: what lies in the folder belongs to another setting or subject.
+        ConfigError: what lies in the folder belongs to another setting or subject, or scipy is missing.
         RunError: too many items failed by endpoint or grader; those are tried again by the next call.
     """
     watcher = observer or NullObserver()
     setting = dataclasses.replace(benchmark.setting, selection=str(where.choice))
     chosen = where.choice.of(benchmark.items())
+    scipy_stats()  # the result needs it: without scipy, stop before the first request and not after the last
     book = _Book(where.folder, setting, subject, retry=where.retry)
 
     def keep(one: ItemResult) -> None:

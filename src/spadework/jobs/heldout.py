@@ -17,7 +17,7 @@ from spadework.rollout import PlaySettings
 from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
 from spadework.selfplay.pool.files import load_pool
 from spadework.study.folder import StudyFolder
-from spadework.study.spec import HeldOut, Study
+from spadework.study.spec import HeldOutSettings, Study
 from spadework.types import Environment, Group
 
 
@@ -47,7 +47,7 @@ def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: 
 
 
 async def play_heldout(
-    policy: Policy, sandbox: Sandbox, environments: Sequence[Environment], settings: PlaySettings, held: HeldOut
+    policy: Policy, sandbox: Sandbox, environments: Sequence[Environment], settings: PlaySettings, held: HeldOutSettings
 ) -> dict[str, Any]:
     """One evaluation: win rates by arm, their standard error, and what they rest on.
 

@@ -1,4 +1,4 @@
-"""The settings of a study, written before its first run; whatever changed afterwards is refused."""
+"""The settings of a study are written before its first run; a study whose settings changed since then is refused."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from spadework.config.files import dump_config
+from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError
 from spadework.runs.files import locked
 from spadework.study.folder import StudyFolder, write_json
 from spadework.study.spec import Study, resolve
 
 PACKAGES = ("spadework", "torch", "transformers", "numpy")
-"""Whose versions the numbers may depend on."""
+"""The packages on whose versions a study's numbers may depend."""
 
 
 def freeze(study: Study, file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
-    """Write the settings, or hold them against those that stand there; returns those.
+    """Write the settings, or compare them with those of the first run; return what ``frozen.json`` holds.
 
     Raises ``ConfigError`` when the file or any setting that it resolves to has changed since.
     """
@@ -44,9 +45,10 @@ def freeze(study: Study, file: Path, folder: StudyFolder, quick: bool) -> dict[s
 
 
 def begun(file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
-    """What ``freeze`` wrote, of the same file: enough to report what was run, under whatever version.
+    """What ``freeze`` wrote for this very file, whatever the settings resolve to in this version.
 
-    Raises ``ConfigError`` where nothing was begun, or with another file.
+    That is enough to report on the runs that there are. Raises ``ConfigError`` where no study was begun in the folder,
+    or one of another file.
     """
     was, now = read_frozen(folder), _hash(file)
     if was["quick"] != quick:
@@ -61,17 +63,22 @@ def begun(file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
 
 
 def read_frozen(folder: StudyFolder) -> dict[str, Any]:
-    """What ``freeze`` wrote. Raises ``ConfigError`` where nothing was begun, or it cannot be read."""
+    """What ``freeze`` wrote, with its settings under their present names.
+
+    Raises ``ConfigError`` where nothing was begun, or it cannot be read.
+    """
     try:
-        return dict(json.loads(folder.frozen.read_text("utf-8")))
+        kept: dict[str, Any] = json.loads(folder.frozen.read_text("utf-8"))
+        configs = {arm: with_current_names(config)[0] for arm, config in kept["configs"].items()}
+        return {**kept, "configs": configs}
     except FileNotFoundError:
         raise ConfigError(f"{folder.path}: no study was begun here") from None
-    except ValueError as error:
-        raise ConfigError(f"{folder.frozen}: cannot be read: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{folder.frozen}: cannot be read: {error!r}") from None
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what the numbers may depend on."""
+    """The versions of Python, and of the ``PACKAGES`` that are installed."""
     found = {"python": platform.python_version(), "platform": sys.platform}
     for name in PACKAGES:
         try:
@@ -100,7 +107,7 @@ def _hash(file: Path) -> str:
 
 
 def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    before, after = _flat(was, ()), _flat(now, ())
+    before, after = flat_settings(was), flat_settings(now)
     keys = dict.fromkeys([*before, *after])
     return [
         f"{key or 'study'}: {before.get(key)!r} -> {after.get(key)!r}"
@@ -109,7 +116,12 @@ def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _flat(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {".".join(path): value}
-    return {key: one for name, item in value.items() for key, one in _flat(item, (*path, name)).items()}
+def flat_settings(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a config's plain data by their dotted keys."""
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            flat |= flat_settings(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
