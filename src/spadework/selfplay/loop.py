@@ -36,10 +36,10 @@ from spadework.selfplay.pool.fixed import FixedPool
 from spadework.selfplay.pool.levelled import LevelledPool
 from spadework.selfplay.pool.pool import Pool
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
 from spadework.selfplay.score.rows import build_batch
 from spadework.selfplay.score.scoring import Scoring
 from spadework.selfplay.score.seeds import Estimate
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.selfplay.summary import summarise
 from spadework.types import Design, Environment, Episode, Group, derive_seed
 
@@ -179,9 +179,8 @@ class SelfPlay:
         designs, episodes = collection.designs, collection.episodes
         groups = group_episodes(episodes)
         self._check_faults(designs, episodes, cycle)
-        skills = {environment.id: environment.skill for environment in self.stages.pool.environments}
-        scored = self._scoring.cycle(cycle, designs, groups, skills)
-        sequences = build_batch([*scored.agent, *scored.designer])
+        scored = self._scoring.cycle(cycle, designs, groups)
+        sequences = build_batch([*scored.agent, *scored.designer], self._scoring.average)
         forgotten = self._forgotten(replayed, scored.estimates)
         self._remember(scored.estimates)
         anchors = {environment.id for environment in self.stages.pool.anchors}
