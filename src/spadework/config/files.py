@@ -56,7 +56,7 @@ def config_changes(old: RunConfig, new: RunConfig) -> list[str]:
     for section, values in after.items():
         pairs = values.items() if isinstance(values, dict) else [("", values)]
         for key, value in pairs:
-            was = before[section][key] if key else before[section]
+            was = before[section].get(key) if key else before[section]  # the table of a part of one's own may be new
             if was != value:
                 lines.append(f"{section}{'.' if key else ''}{key}: {was!r} -> {value!r}")
     return lines
