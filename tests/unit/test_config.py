@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spadework.config import RunConfig
+from spadework.config import DifficultySection, RunConfig
 from spadework.config.files import dump_config, load_config, override_config, parse_config
 from spadework.errors import ConfigError
 from spadework.resources import shipped
@@ -103,3 +103,17 @@ def test_tables_of_unknown_parts_are_kept_as_they_are(tmp_path):
     assert dump_config(config)["reward"]["Mine"] == {"x": [1, 2]}
     assert dump_config(config)["agent"]["Ours"] == {"y": 1}
     assert parse_config(dump_config(config), "dump") == config
+
+
+def test_the_papers_runs_are_those_of_their_launchers():
+    for path in CONFIGS:
+        config = load_config(str(path))
+        if config.domain == "tool_use":
+            assert config.agent.mask_truncated, path.name
+    two = load_config("ablations/two-skills").designer
+    assert two.skills == ("Mathematical Reasoning", "Pattern Recognition") and two.active_skills == 2
+    launcher = load_config("tool-use-4b-launcher")
+    assert launcher.reward.parts == {"regret": 1.0, "spread": 1.0}
+    assert (launcher.designer.every, launcher.delay, launcher.play.hinted_episodes) == (32, 32, 4)
+    assert load_config("ablations/external-designer").designer.model == "openai:gpt-5.5"
+    assert (DifficultySection().gamma_fast, DifficultySection().gamma_slow) == (0.35, 0.15)
