@@ -51,7 +51,8 @@ def test_two_cycles(name: str, tmp_path: Path) -> None:
 
 def test_another_model_designs_behind_an_endpoint(tmp_path: Path) -> None:
     with serving() as server:
-        address = words(designer__endpoint__urls=f'["{server.url}"]', validation__panel="false")
+        # the stand-in reads the limit of new tokens under its common name alone
+        address = words(designer__endpoint__urls=f'["{server.url}"]', designer__endpoint__limit_field="max_tokens")
         assert main(["train", "ablations/external-designer", *address, "--run", str(tmp_path / "run")]) == 0
     store = RunStore.read(tmp_path / "run")
     metrics, designs = store.metrics(), read_designs(store)
