@@ -40,7 +40,7 @@ def test_a_round_is_one_step_whatever_its_order():
 def test_skills_are_apart_and_what_was_not_played_is_left_out():
     averages = SkillAverages()
     averages.add_round([seen(0.2), seen(0.6), seen(1.0, "space"), Evidence("maths", Interval(0.0), math.nan, ())])
-    averages.add_round([seen(0.5, "space")])
+    averages.add_round([Evidence("space", Interval(0.0), math.nan, (0.5,))])  # faults took its design cycle alone
     assert averages.of("maths") == (pytest.approx(0.4),)
     assert averages.of("space") == (1.0, 0.5)
     assert averages.of("logic") == ()
