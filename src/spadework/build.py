@@ -50,8 +50,11 @@ from spadework.selfplay.pool.fixed import FixedPool
 from spadework.selfplay.pool.levelled import LevelledPool
 from spadework.selfplay.pool.pool import Pool
 from spadework.selfplay.records import Example
+from spadework.selfplay.score.advantages import build_advantage
+from spadework.selfplay.score.averages import build_average
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
+from spadework.selfplay.score.rewards import build_reward
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.types import Domain, Environment
 
 Note = Callable[[str], None]
@@ -106,6 +109,13 @@ def check_trains(config: RunConfig) -> None:
         )
     if config.model.name.startswith(TINKER):
         _check_tinker(config)
+
+
+def check_parts(config: RunConfig, where: str) -> None:
+    """Raises ``ConfigError``, which begins with ``where``, for a reward, estimator or average that cannot be built."""
+    build_reward(config.reward, where)
+    build_advantage(config.agent, where)
+    build_average(config.update, where)
 
 
 def build_engine(config: RunConfig, model: str | None = None) -> Engine:
@@ -279,7 +289,7 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
         pool=Pool(config.designer.environments + drawn + config.pool.replay, anchors),
         memory=memory,
         ledger=Ledger(config.delay, config.designer.every),
-        averages=SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
+        averages=SkillAverages(),
         seen=seen,
         alarm=CollapseAlarm(config.designer, text_diversity),
         fillers=fillers,
@@ -308,8 +318,7 @@ def _fixed_pool(config: RunConfig, source: Sequence[Environment]) -> FixedPool |
 
 
 def _controller(config: RunConfig) -> Controller:
-    averages = SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow)
-    return Controller(config.difficulty, averages)
+    return Controller(config.difficulty)
 
 
 def build_rules(config: RunConfig, episodes: int) -> Rules:

@@ -15,7 +15,7 @@ from spadework import build
 from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
 from spadework.config import RunConfig, estimate
-from spadework.config.files import dump_config, load_config
+from spadework.config.files import dump_config, find_config, load_config
 from spadework.errors import ConfigError
 from spadework.run import train_run, until_stopped
 from spadework.runs.store import RunStore
@@ -54,6 +54,7 @@ def _run(args: argparse.Namespace) -> int:
     given = None if saved else load_config(args.config or "laptop", args.set)
     if given is not None:
         build.check_trains(given)
+        build.check_parts(given, str(find_config(args.config or "laptop")))
     if args.dry_run:
         return _dry_run(given or _saved_config(args.run))
     run_dir = args.run or Path("runs") / f"{Path(args.config or 'laptop').stem}-{time.strftime('%Y%m%d-%H%M%S')}"

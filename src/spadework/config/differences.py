@@ -12,7 +12,8 @@ from spadework.config.files import dump_config
 def differing(configs: Sequence[RunConfig]) -> list[tuple[str, list[Any]]]:
     """``section.key`` and its value in each config, for every setting that is not the same in all."""
     dumped = [_flat(dump_config(config)) for config in configs]
-    rows = [(key, [values[key] for values in dumped]) for key in dumped[0]]
+    keys = dict.fromkeys(key for values in dumped for key in values)  # tables of one's own parts are not in all
+    rows = [(key, [values.get(key) for values in dumped]) for key in keys]
     return [(key, values) for key, values in rows if any(value != values[0] for value in values)]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spadework.config import RunConfig, Section
+from spadework.config import OpenSection, RunConfig, Section
 from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError
 from spadework.resources import shipped
@@ -56,7 +56,7 @@ def config_changes(old: RunConfig, new: RunConfig) -> list[str]:
     for section, values in after.items():
         pairs = values.items() if isinstance(values, dict) else [("", values)]
         for key, value in pairs:
-            was = before[section][key] if key else before[section]
+            was = before[section].get(key) if key else before[section]  # the table of a part of one's own may be new
             if was != value:
                 lines.append(f"{section}{'.' if key else ''}{key}: {was!r} -> {value!r}")
     return lines
@@ -128,20 +128,23 @@ def _explain(error: ValidationError, where: str) -> str:
     for problem in error.errors():
         key = ".".join(str(part) for part in problem["loc"])
         message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
+        if problem["type"] == "extra_forbidden" or _is_stray_key(problem["loc"]):
             near = _nearest(problem["loc"])
             message = f"no such key{near}"
         lines.append(f"{where}: {key}: {message}" if key else f"{where}: {message}")
     return "\n".join(lines)
 
 
+def _is_stray_key(loc: tuple[int | str, ...]) -> bool:
+    """Whether a key that is no table stands among the tables of an open section."""
+    section = RunConfig.model_fields.get(str(loc[0])) if len(loc) == 2 else None
+    kind = section.annotation if section is not None else None
+    return isinstance(kind, type) and issubclass(kind, OpenSection) and str(loc[1]) not in kind.model_fields
+
+
 def _nearest(loc: tuple[int | str, ...]) -> str:
     """The valid key that a misspelt one most likely meant, or all keys of its section."""
-    names: dict[str, str] = {}
-    for section, info in RunConfig.model_fields.items():
-        names[section] = section
-        if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
-            names |= {f"{section}.{key}": key for key in info.annotation.model_fields}
+    names = _keys(RunConfig, "")
     full = ".".join(str(part) for part in loc)
     close = difflib.get_close_matches(full, names, n=1, cutoff=0.6) or [
         path for path, key in names.items() if key == str(loc[-1])
@@ -149,6 +152,16 @@ def _nearest(loc: tuple[int | str, ...]) -> str:
     return f"; the nearest valid key is {close[0]}" if close else f"; valid here: {', '.join(_siblings(loc, names))}"
 
 
+def _keys(model: type[Section], prefix: str) -> dict[str, str]:
+    """The path of every key and section below ``prefix``, and its last part."""
+    names: dict[str, str] = {}
+    for key, info in model.model_fields.items():
+        names[prefix + key] = key
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
+            names |= _keys(info.annotation, f"{prefix}{key}.")
+    return names
+
+
 def _siblings(loc: tuple[int | str, ...], names: Mapping[str, str]) -> list[str]:
-    prefix = f"{loc[0]}." if len(loc) > 1 else ""
-    return [path for path in names if path.startswith(prefix) and (prefix or "." not in path)]
+    prefix = "".join(f"{part}." for part in loc[:-1])
+    return [path for path in names if path.startswith(prefix) and "." not in path.removeprefix(prefix)]

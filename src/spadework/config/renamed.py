@@ -19,6 +19,14 @@ class Removed:
 
 RENAMED: Mapping[str, str | Removed] = {
     "designer.max_structure_share": Removed(1 / 3),
+    "reward.plateau_low": "reward.plateau.low",
+    "reward.plateau_high": "reward.plateau.high",
+    "reward.plateau_slope": "reward.plateau.slope",
+    "reward.per_seed": "reward.plateau.per_seed",
+    "reward.blend_plateau": "reward.blend.plateau_share",
+    "reward.regret_scale": "reward.blend.regret_scale",
+    "reward.gamma_fast": "reward.learning_potential.gamma_fast",
+    "reward.gamma_slow": "reward.learning_potential.gamma_slow",
 }
 """Old key -> new key, or ``Removed``. A key is ``section.key`` and may lie deeper; a whole section may move too."""
 

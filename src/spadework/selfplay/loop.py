@@ -38,10 +38,10 @@ from spadework.selfplay.pool.fixed import FixedPool
 from spadework.selfplay.pool.levelled import LevelledPool
 from spadework.selfplay.pool.pool import Exit, Pool
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
 from spadework.selfplay.score.rows import build_batch
 from spadework.selfplay.score.scoring import Scoring
 from spadework.selfplay.score.seeds import Estimate
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.selfplay.summary import summarise
 from spadework.types import HOPELESS, MASTERED, Design, Environment, Group, derive_seed
 
@@ -160,9 +160,8 @@ class SelfPlay:
         if reason is not None:
             raise RunError(f"cycle {cycle + 1}: {reason}")
         groups = group_episodes(episodes)
-        skills = {environment.id: environment.skill for environment in stages.pool.environments}
-        scored = self._scoring.cycle(cycle, designs, groups, skills)
-        rows = build_batch([*scored.agent, *scored.designer])
+        scored = self._scoring.cycle(cycle, designs, groups)
+        rows = build_batch([*scored.agent, *scored.designer], self._scoring.average)
         metrics = summarise(designs, episodes, groups, scored, {one.id for one in stages.pool.anchors}) | {
             "rows/agent": float(len(scored.agent)),
             "rows/designer": float(len(scored.designer)),

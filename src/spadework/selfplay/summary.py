@@ -43,6 +43,7 @@ def summarise(
         ),
         "pool/seed_spread": _mean(one.seed_spread for one in seen.values()),
         **_controls(groups, hinted),
+        **scored.metrics,
     }
     counts = {
         "designer/attempts": len(designs),

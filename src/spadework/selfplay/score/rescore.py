@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from spadework import types
 from spadework.config import RunConfig
 from spadework.episode import episode_return
-from spadework.runs.records import cycle_episodes, read_designs, read_environments
+from spadework.runs.records import cycle_episodes, read_designs
 from spadework.runs.store import RunStore, Score
 from spadework.runs.tables import read_sequences
 from spadework.selfplay.play.plan import group_episodes
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
-from spadework.selfplay.score.rows import Scored, build_batch
+from spadework.selfplay.score.rows import Average, Scored, build_batch
 from spadework.selfplay.score.scoring import CycleScores, Scoring
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.types import Design, Episode, Segment
 
 
@@ -53,25 +53,24 @@ def rescore(store: RunStore, config: RunConfig) -> Rescored:
     scoring = Scoring(
         config,
         Ledger(config.delay, config.designer.every),
-        SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
+        SkillAverages(),
         played=store.config,
     )
     designs: dict[int, list[Design]] = defaultdict(list)
     for design in read_designs(store):
         designs[design.cycle].append(design)
-    skills = {environment.id: environment.skill for environment in read_environments(store)}
     rows = {int(path.stem): path for path in store.sequence_files()}
     scores: dict[str, Score] = {}
     advantages: dict[str, dict[str, float]] = defaultdict(dict)
     differing = []
     for cycle, episodes in cycle_episodes(store):
         paid = [_repaid(episode, config) for episode in episodes]
-        scored = scoring.cycle(cycle, designs[cycle], group_episodes(paid), skills)
+        scored = scoring.cycle(cycle, designs[cycle], group_episodes(paid))
         scores |= {score.design_id: score for score in scored.scores}
         for row in scored.agent:
             advantages[row.group_id][row.source_id] = row.advantage
         stored = read_sequences(rows[cycle])
-        if _batch(scored, stored) != stored:
+        if _batch(scored, stored, scoring.average) != stored:
             differing.append(cycle)
     return Rescored(scores, dict(advantages), tuple(differing))
 
@@ -98,12 +97,12 @@ def _repaid(episode: Episode, config: RunConfig) -> Episode:
     )
 
 
-def _batch(scored: CycleScores, stored: Sequence[types.TrainingRow]) -> list[types.TrainingRow]:
+def _batch(scored: CycleScores, stored: Sequence[types.TrainingRow], average: Average) -> list[types.TrainingRow]:
     """The training rows that the scores give; a design's tokens are taken from its stored rows."""
     tokens = _segments(row for row in stored if row.role == "designer")
     designer = [dataclasses.replace(item, segments=tokens.get(item.source_id, ())) for item in scored.designer]
     rows: list[Scored] = [*scored.agent, *designer]
-    return build_batch(rows)
+    return build_batch(rows, average)
 
 
 def _segments(rows: Iterable[types.TrainingRow]) -> dict[str, tuple[Segment, ...]]:
