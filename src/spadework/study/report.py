@@ -9,9 +9,10 @@ from typing import Any
 from spadework.config import RunConfig
 from spadework.config.files import dump_config
 from spadework.errors import ConfigError
+from spadework.runs.files import write_text
 from spadework.study.comparisons import MAX_FLIPS, Comparison
 from spadework.study.document import Block, Code, Heading, Picture, Table, Text, to_html, to_markdown
-from spadework.study.folder import StudyFolder, write_json, write_text
+from spadework.study.folder import StudyFolder, write_json
 from spadework.study.plots import draw
 from spadework.study.results import Reading, Results, as_json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spadework.runs.files import write_whole
+from spadework.runs.files import write_text
 from spadework.viewer.pages import Pages
 from spadework.viewer.records import RunView
 from spadework.viewer.trials import build_tools
@@ -28,10 +28,6 @@ def run(args: argparse.Namespace) -> int:
     out: Path = args.out or args.run / "report.html"
     text = report(Pages([view], build_tools(view.config).token_texts), args.environments)
     out.parent.mkdir(parents=True, exist_ok=True)
-
-    def write(target: Path) -> None:
-        target.write_text(text, encoding="utf-8")
-
-    write_whole(out, write)
+    write_text(out, text)
     print(f"{out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0
