@@ -82,8 +82,9 @@ def _unlike(data: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, A
         default = defaults.get(key)
         if value == default:
             continue
-        both_tables = isinstance(value, Mapping) and isinstance(default, Mapping)
-        changed[key] = _unlike(value, default) if both_tables else value
+        if isinstance(value, Mapping) and isinstance(default, Mapping):
+            value = _unlike(value, default)
+        changed[key] = value
     return changed
 
 

@@ -52,9 +52,9 @@ CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, 
 TORN = ".torn"
 FORMAT = 2
 """Of a run directory and of a checkpoint's state. Version 0.1 wrote no number; what has none is of format 1."""
-STORED = "The run stands as it was after its last whole cycle: make room, or fix the folder's rights, and go on with --resume"
+STORED = "The run stands as it was after its last whole cycle: make room, or fix its rights, and go on with --resume"
 NOTHING_STORED = (
-    "Nothing was stored yet: make room, fix the folder's rights or name another folder, and run the same command again"
+    "Nothing was stored yet: make room, fix its rights or name another folder, and run the same command again"
 )
 OWN = ("run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "lock", "episodes", "sequences", "checkpoints")
 """What a store makes in a run directory."""
@@ -171,7 +171,7 @@ class RunStore:
 
     @classmethod
     def read(cls, path: Path) -> RunStore:
-        """Open a run to look at, also while it is being written or where nothing may be written. Raises ``RunError``."""
+        """Open a run to look at, also one that is being written or may not be written. Raises ``RunError``."""
         if not (path / "run.sqlite").is_file():
             raise RunError(f"{path} is no run directory: it has no run.sqlite")
         store = cls(path, connect_to_read(path / "run.sqlite"))
