@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 
 from spadework.runs.files import write_text
-from spadework.viewer.pages import Pages
+from spadework.viewer.episodes import needs_viewer
 from spadework.viewer.records import RunView
-from spadework.viewer.trials import build_tools
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    from spadework.viewer.report import report
-
+    try:
+        from spadework.viewer.pages import Pages
+        from spadework.viewer.report import report
+        from spadework.viewer.trials import build_tools
+    except ImportError as error:
+        raise needs_viewer(str(error.name)) from None
     view = RunView(args.run)
     out: Path = args.out or args.run / "report.html"
     text = report(Pages([view], build_tools(view.config).token_texts), args.environments)
