@@ -37,6 +37,8 @@ def one_line(error: BaseException) -> str | None:
         return str(error)
     if isinstance(error, OSError):
         return _of_system(error)
+    if isinstance(error, UnicodeEncodeError | UnicodeDecodeError) and sys.getfilesystemencoding() != "utf-8":
+        return f"the locale cannot spell a path or a text ({error.reason}); set LC_ALL=C.UTF-8"
     if _is_from("sqlite3", "Error", error):
         return f"a run's database cannot be used: {error}; a damaged run is best copied back from a backup"
     if _is_from("pyarrow", "ArrowException", error):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +84,23 @@ def read_sequences(path: Path) -> list[types.TrainingRow]:
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
     """One file of a cycle, as it is. Raises ``RunError`` for one that is damaged."""
-    try:
+    with _whole(path):
         return pq.read_table(path, schema=schema)
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Some columns of one file, which may lie deep (``turns.list.element.reward``). Raises ``RunError`` as above."""
+    with _whole(path):
+        return pq.ParquetFile(path).read(columns)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    try:
+        yield
     except pa.ArrowException as error:
         reason = str(error).partition("\n")[0]
-        raise RunError(f"{path} is damaged ({reason}): copy it back, or resume the run from before it") from error
+        raise RunError(f"{path} is damaged ({reason}); copy it back from a backup") from error
 
 
 def _rows(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:

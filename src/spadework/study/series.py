@@ -11,6 +11,7 @@ from typing import Any
 
 from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
+from spadework.runs.tables import read_columns
 from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
 from spadework.study.spec import Measure, Study
 
@@ -127,9 +128,7 @@ def read_evaluations(path: Path) -> list[dict[str, Any]]:
 
 def reward_levels(file: Path) -> float:
     """Distinct returns of an environment's unhinted episodes in one cycle: the mean over environments, or NaN."""
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(file, columns=["environment_id", "arm", "return_"]).to_pylist()
+    rows = read_columns(file, ["environment_id", "arm", "return_"]).to_pylist()
     levels: dict[str, set[float]] = {}
     for row in rows:
         if row["arm"] == "unhinted" and not math.isnan(row["return_"]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from spadework.errors import ConfigError
 from spadework.runs.files import write_text
 from spadework.viewer.episodes import needs_viewer
 from spadework.viewer.records import RunView
@@ -30,7 +31,10 @@ def run(args: argparse.Namespace) -> int:
     view = RunView(args.run)
     out: Path = args.out or args.run / "report.html"
     text = report(Pages([view], build_tools(view.config).token_texts), args.environments)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    write_text(out, text)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text(out, text)
+    except OSError as error:
+        raise ConfigError(f"{out} cannot be written: {error.strerror}; name another file with --out") from error
     print(f"{out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0

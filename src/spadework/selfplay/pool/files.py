@@ -69,16 +69,16 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
     named = parse_named(str(path))
     if named is not None:
         yield from (PoolEntry(environment.id, environment) for environment in packaged_pool(named))
+    elif not path.exists():
+        raise ConfigError(f"{path}: there is no such pool")
     elif (path / "run.sqlite").is_file():
         yield from _run(path)
     elif path.is_dir():
         yield from _folder(path)
     elif path.suffix == ".parquet":
         yield from _parquet(path)
-    elif path.suffix == ".py" and path.exists():
+    elif path.suffix == ".py":
         yield _entry(_described(path), _text(path), path.stem)
-    elif not path.exists():
-        raise ConfigError(f"{path}: there is no such pool")
     else:
         raise ConfigError(f"{path}: a pool is a Parquet file, a folder of programs, or one program")
 
