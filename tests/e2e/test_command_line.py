@@ -110,7 +110,7 @@ def test_a_full_disk_loses_nothing_but_the_cycle_in_flight(small: Callable[[str]
 
 
 def test_a_disk_too_small_for_a_cycle_leaves_nothing_and_the_same_command_works(small: Callable[[str], Path]) -> None:
-    command = ("train", "scripted", "--run", small("256k") / "run", "--set", "run.cycles=1")
+    command = ("train", "scripted", "--run", small("128k") / "run", "--set", "run.cycles=1")
     done = cli(*command)
     assert done.returncode == 2
     assert "run the same command again" in done.stderr

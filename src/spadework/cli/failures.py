@@ -24,6 +24,11 @@ WAYS_OUT = {
     errno.ENAMETOOLONG: "give a shorter name",
 }
 """Error number -> what to do about it."""
+_WAYS_OUT_OF_SQLITE = {
+    "database or disk is full": "make room there and go on with --resume",
+    "database is locked": "another process writes this run; wait for it, or stop it",
+    "attempt to write a readonly database": "change its rights, or copy the run",
+}
 
 
 def one_line(error: BaseException) -> str | None:
@@ -40,7 +45,7 @@ def one_line(error: BaseException) -> str | None:
     if isinstance(error, UnicodeEncodeError | UnicodeDecodeError) and sys.getfilesystemencoding() != "utf-8":
         return f"the locale cannot spell a path or a text ({error.reason}); set LC_ALL=C.UTF-8"
     if _is_from("sqlite3", "Error", error):
-        return f"a run's database cannot be used: {error}; a damaged run is best copied back from a backup"
+        return f"a run's database: {error}; {_WAYS_OUT_OF_SQLITE.get(str(error), 'copy the run back from a backup')}"
     if _is_from("pyarrow", "ArrowException", error):
         return f"a Parquet file cannot be read or written: {_first_line(error)}"
     return None

@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -128,6 +129,7 @@ def _train(config: RunConfig, store: RunStore, console: Console) -> int:
     with Progress(console, config.run.cycles) as progress:
         stopped = asyncio.run(until_stopped(train_run(config, store, progress)))
     if stopped:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written: a second Ctrl-C could only add a traceback
         again = f"spadework train --resume --run '{store.path}'"
         console.print(f"stopped; go on with: {again}", soft_wrap=True, markup=False, highlight=False)
         return 130

@@ -256,10 +256,10 @@ class RunStore:
                     self._db.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", row)
 
     def prune(self, keep: int, spared: Collection[int] = ()) -> None:
-        """Delete all but the newest ``keep`` checkpoints and those of the cycles ``spared``."""
+        """Delete all but the newest ``keep`` checkpoints and those of the cycles ``spared``. Raises ``RunError``."""
         rows = self._db.execute("SELECT cycle, folder FROM checkpoints ORDER BY cycle DESC").fetchall()
         for cycle, folder in [row for row in rows[keep:] if row[0] not in spared]:
-            with self._db:
+            with on_disk(self.path, STORED), self._db:
                 self._db.execute("DELETE FROM checkpoints WHERE cycle = ?", (cycle,))
             shutil.rmtree(self.path / "checkpoints" / folder, ignore_errors=True)
 
