@@ -50,6 +50,7 @@ def test_it_goes_on_under_its_own_config(old: Path, capsys: pytest.CaptureFixtur
     store.close()
     assert len(after["agent/episodes"]) == more
     assert all(after[name][: len(points)] == points for name, points in before.items())
+    assert main(["rescore", str(old)]) == 0, "what was paid at the end of the shorter run is still paid there"
     lines = (old / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["cycle"] for line in lines] == list(range(more))
 

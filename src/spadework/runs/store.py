@@ -11,7 +11,6 @@ killed process left beyond the last commit is swept away on resume, so nothing i
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
@@ -218,20 +217,26 @@ class RunStore:
         Settings that change what a run does are taken over only when the user asked for it with ``change``. Otherwise
         this raises ``RunError``, and lets go of the run; ``how`` says how to ask.
         """
+        before, stored = self.config.run.cycles, self._last_cycle() + 1
         changes = config_changes(self.config, config)
         refused = [] if change else [one for one in changes if not one.free]
-        stored = self._last_cycle() + 1
         if refused:
             self.close()
             told = "\n  ".join(["was started with other settings:", *map(str, refused)])
             raise RunError(f"{self.path} {told}\nTo take them over, {how}.")
-        if config.run.cycles < stored:
+        if config.run.cycles < before and config.run.cycles <= stored:
             self.close()
             raise RunError(f"run.cycles is {config.run.cycles}, but {self.path} holds {stored} cycles already")
         if changes:
             with self._db:
+                if before == stored < config.run.cycles:
+                    self._write_meta("ended", json.dumps([*self.ended(), before - 1]))
                 self._write_config(config)
         return changes
+
+    def ended(self) -> list[int]:
+        """The last cycles of the run before it was made longer: all designs that waited for pay were paid there."""
+        return [int(cycle) for cycle in json.loads(self._find_meta("ended") or "[]")]
 
     def commit(self, record: CycleRecord, checkpoint: Mapping[str, Any] | None, save_weights: Any = None) -> None:
         """Write one cycle, with a checkpoint when ``checkpoint`` (the stages' state) is given.
@@ -282,11 +287,8 @@ class RunStore:
     def best(self, metric: str) -> list[int]:
         """The checkpoint at which ``metric`` was highest (of equals the first); none where it was never measured."""
         kept = self.checkpoints()
-        measured = [
-            (value, -cycle)
-            for cycle, value in self.metrics().get(metric, ())
-            if cycle in kept and not math.isnan(value)
-        ]
+        rows = self._db.execute("SELECT cycle, value FROM metrics WHERE name = ?", (metric,)).fetchall()
+        measured = [(value, -cycle) for cycle, value in rows if cycle in kept and value is not None]
         return [-max(measured)[1]] if measured else []
 
     def metrics(self) -> dict[str, list[tuple[int, float]]]:

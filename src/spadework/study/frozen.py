@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spadework.config.files import dump_config
+from spadework.config.differences import config_changes
+from spadework.config.files import dump_config, parse_config, parse_stored_config
 from spadework.errors import ConfigError
 from spadework.runs.files import locked
 from spadework.study.folder import StudyFolder, write_json
@@ -100,16 +101,11 @@ def _hash(file: Path) -> str:
 
 
 def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    before, after = _flat(was, ()), _flat(now, ())
-    keys = dict.fromkeys([*before, *after])
-    return [
-        f"{key or 'study'}: {before.get(key)!r} -> {after.get(key)!r}"
-        for key in keys
-        if before.get(key) != after.get(key)
-    ]
-
-
-def _flat(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {".".join(path): value}
-    return {key: one for name, item in value.items() for key, one in _flat(item, (*path, name)).items()}
+    """Settings of each arm that differ and matter, whatever an older version called them."""
+    lines = []
+    for arm, data in now.items():
+        old = parse_stored_config(was[arm], f"arm {arm}" if arm else "study")
+        for change in config_changes(old, parse_config(data, arm)):
+            if not change.free:
+                lines.append(f"{arm or 'study'}.{change}")
+    return lines
