@@ -29,8 +29,9 @@ from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.policies.embedding import build_embedder
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
-from spadework.runs.files import locked
-from spadework.runs.metrics import JsonlSink, Sink
+from spadework.runs.files import lock_when_free
+from spadework.runs.metrics import JsonlSink, OptionalSink, Sink, by_cycle
+from spadework.runs.store import RunStore
 from spadework.runs.trackers import open_trackers
 from spadework.selfplay.design.collapse import CollapseAlarm
 from spadework.selfplay.design.designer import Designer, DesignTools
@@ -358,9 +359,12 @@ def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
     return [suite for suite in suites if suite.items()]
 
 
-def build_sinks(config: RunConfig, run: Path, first_cycle: int) -> list[Sink]:
+def build_sinks(config: RunConfig, store: RunStore, note: Note) -> list[Sink]:
     """JSON lines, and the trackers of ``track.to``. Raises ``ConfigError`` for one that is not installed."""
-    return [JsonlSink(run / "metrics.jsonl", first_cycle), *open_trackers(config, run, first_cycle)]
+    checkpoint = store.last_checkpoint()
+    first_cycle = checkpoint.cycle + 1 if checkpoint else 0
+    lines = JsonlSink(store.path / "metrics.jsonl", first_cycle, by_cycle(store.metrics()))
+    return [OptionalSink("metrics.jsonl", lines, note), *open_trackers(config, store.path, first_cycle, note)]
 
 
 async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> Engine:
@@ -370,7 +374,8 @@ async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> 
     examples = [e for e in bundled_examples(config) if e.level in config.warmup.levels]
     folder = cache_dir() / "warmup" / warmup_hash(config, examples, _versions())
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_suffix(".lock")):  # runs that start together warm up once
+    lock = folder.with_suffix(".lock")
+    async with lock_when_free(lock, lambda: note(f"warm-up: another process makes the same one; waiting for {lock}")):
         if not folder.exists():
             await _warm_up_into(folder, config, examples, sandbox, note)
     note(f"warm-up: {folder.name} (cached)")
@@ -392,18 +397,19 @@ async def _warm_up_into(
         await shadow.close()
         return [play for play in plays if play.win]
 
-    rows = await warmup_rows(engine.policy, config, examples, winning_plays)
-    note(f"warm-up: {len(rows)} rows of {len(examples)} examples, {config.warmup.epochs} epochs")
-
     def on_step(done: int, total: int, loss: float) -> None:
         if done % max(1, total // 6) == 0:
             note(f"warm-up: step {done}/{total}, loss {loss:.3f}")
 
-    await warm_up(engine.trainer, config, rows, on_step)
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    engine.trainer.export(temporary)
-    temporary.replace(folder)
-    await engine.policy.close()
+    try:
+        rows = await warmup_rows(engine.policy, config, examples, winning_plays)
+        note(f"warm-up: {len(rows)} rows of {len(examples)} examples, {config.warmup.epochs} epochs")
+        await warm_up(engine.trainer, config, rows, on_step)
+        temporary = folder.with_name(f".{folder.name}.tmp")
+        engine.trainer.export(temporary)
+        temporary.replace(folder)
+    finally:
+        await engine.policy.close()
 
 
 def _versions() -> str:

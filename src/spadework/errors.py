@@ -13,6 +13,10 @@ class ConfigError(SpadeworkError):
     """A configuration, file or argument that cannot be used."""
 
 
+class ConfigWarning(UserWarning):
+    """A config that can be used, though not all of it means what its author thinks."""
+
+
 class RunError(SpadeworkError):
     """A run directory that cannot be read, written or resumed."""
 

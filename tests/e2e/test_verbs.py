@@ -113,6 +113,16 @@ def test_overrides_move_rewards_and_advantages(run: Path, capsys: pytest.Capture
     assert main(["rescore", str(run), "--set", "reward.type=regret"]) == 0
     assert "->" in capsys.readouterr().out
     assert main(["rescore", str(run), "--set", "reward.tpe=regret"]) == 2
+    assert main(["rescore", str(run), "--set", "play.episodes=2"]) == 0
+    assert "play.episodes changes nothing here" in capsys.readouterr().out
+
+
+def test_an_environment_without_a_record_is_named(tampered: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(tampered / "run.sqlite") as database:
+        database.execute("DELETE FROM environments WHERE cycle = 2")
+    assert main(["rescore", str(tampered)]) == main(["replay", str(tampered), "--all"]) == 2
+    said = capsys.readouterr().err
+    assert "of which the run has no record" in said and "not replayed: the run has no record of" in said
 
 
 def test_scores_that_the_settings_do_not_give_are_told(tampered: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,11 @@ class RunSection(Section):
     deterministic: bool = False
     """Admit requests in key order with fixed batch shapes, so that an interrupted run equals an unbroken one."""
     checkpoint_every: int = Field(1, ge=1)
-    """Cycles between checkpoints; a killed run loses what came after the last one."""
+    """Cycles between checkpoints, at least; a killed run loses what came after the last one."""
+    checkpoint_minutes: float | None = Field(None, ge=0)
+    """Minutes between checkpoints, at least. Unset: checkpoints take no more than a twentieth of the time, so those of
+    large models are written seldom and those of small ones after every cycle. A deterministic run goes by
+    ``checkpoint_every`` alone."""
     keep_checkpoints: int = Field(2, ge=1)
     """Older ones are deleted."""
     evaluate_every: int = Field(0, ge=0)

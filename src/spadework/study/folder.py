@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.errors import ConfigError
-from spadework.runs.files import write_whole
+from spadework.runs.files import write_text
 from spadework.study.spec import Study
 
 
@@ -112,15 +112,6 @@ def write_json(path: Path, data: Any, indent: int | None = 1) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(plain(data), indent=indent, allow_nan=False) + "\n"
     write_text(path, text)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Whole or absent."""
-
-    def write(target: Path) -> None:
-        target.write_text(text, "utf-8")
-
-    write_whole(path, write)
 
 
 def plain(value: Any) -> Any:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spadework.config.files import dump_config
+from spadework.config.differences import config_changes
+from spadework.config.files import dump_config, parse_config, parse_stored_config
 from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError
 from spadework.runs.files import locked
@@ -107,21 +108,11 @@ def _hash(file: Path) -> str:
 
 
 def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    before, after = flat_settings(was), flat_settings(now)
-    keys = dict.fromkeys([*before, *after])
-    return [
-        f"{key or 'study'}: {before.get(key)!r} -> {after.get(key)!r}"
-        for key in keys
-        if before.get(key) != after.get(key)
-    ]
-
-
-def flat_settings(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The values of a config's plain data by their dotted keys."""
-    flat: dict[str, Any] = {}
-    for name, value in config.items():
-        if isinstance(value, Mapping):
-            flat |= flat_settings(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
+    """Settings of each arm that differ and matter, whatever an older version called them."""
+    lines = []
+    for arm, data in now.items():
+        old = parse_stored_config(was[arm], f"arm {arm}" if arm else "study")
+        for change in config_changes(old, parse_config(data, arm)):
+            if not change.free:
+                lines.append(f"{arm or 'study'}.{change}")
+    return lines

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spadework.config import RunConfig
+from spadework.config.differences import flat_settings
 from spadework.config.files import dump_config
 from spadework.errors import ConfigError
+from spadework.runs.files import write_text
 from spadework.significance import EXACT, PATTERNS, scipy_stats
 from spadework.study.comparisons import Comparison
 from spadework.study.document import Block, Code, Heading, Picture, Table, Text, load_templates, to_html, to_markdown
-from spadework.study.folder import StudyFolder, write_json, write_text
-from spadework.study.frozen import flat_settings
+from spadework.study.folder import StudyFolder, write_json
 from spadework.study.plots import draw
 from spadework.study.results import Reading, Results, as_json
 

@@ -13,6 +13,7 @@ from typing import Any
 from spadework.errors import ConfigError
 from spadework.intervals import UNBOUNDED
 from spadework.runs.store import RunStore
+from spadework.runs.tables import read_columns
 from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
 from spadework.study.spec import Measure, Study
 
@@ -157,10 +158,8 @@ def read_evaluations(path: Path) -> list[dict[str, Any]]:
 
 
 def reward_levels(file: Path) -> float:
-    """The number of distinct unhinted returns of an environment in one cycle, as a mean over environments, or NaN."""
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(file, columns=["environment_id", "arm", "return_"]).to_pylist()
+    """Distinct returns of an environment's unhinted episodes in one cycle: the mean over environments, or NaN."""
+    rows = read_columns(file, ["environment_id", "arm", "return_"]).to_pylist()
     levels: dict[str, set[float]] = {}
     for row in rows:
         if row["arm"] == "unhinted" and not math.isnan(row["return_"]):

@@ -227,6 +227,7 @@ def resolve(study: Study, file: Path, arm: str | None, seed: int, source: str | 
     """
     own = study.arms[arm] if arm is not None else StudyArm()
     overrides = ["model.threads=1", *study.set, *own.set, f"run.seed={seed}", f"run.cycles={study.cycles}"]
+    overrides.append("run.checkpoint_minutes=0")  # held-out environments are played at checkpoints of given cycles
     if own.pool is not None and source is not None:
         overrides.append(f"pool.source={source}")
     try:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spadework import types
 from spadework.config import RunConfig
 from spadework.episode import episode_return
-from spadework.runs.records import cycle_episodes, read_designs
+from spadework.errors import RunError
+from spadework.runs.records import cycle_episodes, read_designs, read_environments
 from spadework.runs.store import RunStore, Score
 from spadework.runs.tables import read_sequences
 from spadework.selfplay.play.plan import group_episodes
@@ -49,7 +50,7 @@ def stored_scores(store: RunStore) -> dict[str, Score]:
 
 
 def rescore(store: RunStore, config: RunConfig) -> Rescored:
-    """Score every stored cycle under ``config``, in order."""
+    """Score every stored cycle under ``config``, in order. Raises ``RunError`` for a run that lacks a record."""
     scoring = Scoring(
         config,
         Ledger(config.delay, config.designer.every),
@@ -63,8 +64,12 @@ def rescore(store: RunStore, config: RunConfig) -> Rescored:
     scores: dict[str, Score] = {}
     advantages: dict[str, dict[str, float]] = defaultdict(dict)
     differing = []
+    ended = store.ended()
+    known = {environment.id for environment in read_environments(store)}
     for cycle, episodes in cycle_episodes(store):
+        _check_recorded(store, cycle, episodes, known)
         paid = [_repaid(episode, config) for episode in episodes]
+        scoring.config = _ending_with(cycle, config) if cycle in ended else config
         scored = scoring.cycle(cycle, designs[cycle], group_episodes(paid))
         scores |= {score.design_id: score for score in scored.scores}
         for row in scored.agent:
@@ -84,6 +89,20 @@ def moved(old: Rescored, new: Rescored) -> Moved:
         tuple((name, was, now) for name, was, now in pairs if was != now),
         tuple(name for name in groups if old.advantages.get(name) != new.advantages.get(name)),
     )
+
+
+def _check_recorded(store: RunStore, cycle: int, episodes: Iterable[Episode], known: Collection[str]) -> None:
+    for episode in episodes:
+        if episode.environment_id not in known:
+            raise RunError(
+                f"{store.path} cannot be rescored: cycle {cycle} played the environment {episode.environment_id}, of "
+                "which the run has no record"
+            )
+
+
+def _ending_with(cycle: int, config: RunConfig) -> RunConfig:
+    """The config as it was while ``cycle`` was to be the run's last one, in which all designs that wait are paid."""
+    return config.model_copy(update={"run": config.run.model_copy(update={"cycles": cycle + 1})})
 
 
 def _repaid(episode: Episode, config: RunConfig) -> Episode:
