@@ -40,12 +40,34 @@ class SandboxError(FaultError):
 
 
 class PolicyError(FaultError):
-    """The model or its endpoint gave no usable answer."""
+    """A model gave no usable answer; unless it is a ``ModelError``, the endpoint that serves it is to blame."""
 
-    kind = "endpoint"
+    kind: FaultKind = "endpoint"
+
+
+class ModelError(PolicyError):
+    """The model in this process failed: there is no endpoint to blame."""
+
+    kind = "model"
 
 
 class GraderError(FaultError):
     """A judge gave no usable verdict."""
 
     kind = "grader"
+
+
+class LateError(FaultError):
+    """Something had not ended when its deadline ran out."""
+
+    kind = "late"
+
+
+_BY_KIND: dict[FaultKind, type[FaultError]] = {
+    error.kind: error for error in (ProgramError, SandboxError, PolicyError, GraderError, ModelError, LateError)
+}
+
+
+def error_of(fault: Fault) -> FaultError:
+    """The error that carries a fault: what raising it again takes."""
+    return _BY_KIND[fault.kind](fault.code, fault.message, fault.detail)
