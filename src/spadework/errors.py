@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from spadework.types import Fault, FaultKind
 
 
@@ -71,3 +74,20 @@ _BY_KIND: dict[FaultKind, type[FaultError]] = {
 def error_of(fault: Fault) -> FaultError:
     """The error that carries a fault: what raising it again takes."""
     return _BY_KIND[fault.kind](fault.code, fault.message, fault.detail)
+
+
+def cause_lines(faults: Iterable[Fault], most: int = 8) -> list[str]:
+    """Faults summed up by cause, the most frequent first, as ``3 x endpoint CONNECTION http://… cannot be reached``.
+
+    A cause is a code with the first line of its message; of more than ``most`` causes the others are only counted.
+    """
+    counts = Counter(f"{fault.kind} {fault.code} {_first_line(fault.message)}" for fault in faults)
+    lines = [f"{count} x {cause}" for cause, count in counts.most_common(most)]
+    rest = counts.most_common()[most:]
+    if rest:
+        lines.append(f"{sum(count for _, count in rest)} x {len(rest)} further causes")
+    return lines
+
+
+def _first_line(message: str) -> str:
+    return message.strip().partition("\n")[0]

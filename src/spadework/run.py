@@ -9,6 +9,7 @@ from typing import Any
 
 from spadework import build
 from spadework.config import RunConfig
+from spadework.policies.server.preflight import preflight
 from spadework.runs.metrics import Sink
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import Observer, SelfPlay
@@ -24,6 +25,7 @@ async def train_run(config: RunConfig, store: RunStore, observer: Observer, watc
         await build.check_sandbox(sandbox)
         engine = await build.build_warm_engine(config, sandbox, observer.note)
         author = await build.build_author(config, sandbox, observer.note)
+        await preflight(author)
         stages = build.build_stages(config, sandbox, corpus, author)
         stages.evaluate = build.build_evaluator(config, sandbox, store.path)
         checkpoint = store.last_checkpoint()

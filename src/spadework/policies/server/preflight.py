@@ -12,8 +12,8 @@ from spadework.policies.base import Policy, SamplingParams
 from spadework.policies.server.endpoints import Endpoints
 from spadework.policies.server.openai import OpenAICompatPolicy
 
-_RETRIES = 1
-"""Further attempts: a connection may break once; a server that refuses twice refuses."""
+_RETRIES = 3
+"""Further attempts, whatever the settings say: some seconds at most, so that a busy server is not taken for dead."""
 _TOKENS = 16
 """Of the reply: as few as hosted endpoints allow."""
 
@@ -47,9 +47,8 @@ async def _ask_once(policy: OpenAICompatPolicy, url: str) -> None:
 
 def _for_one(settings: EndpointSection, url: str) -> EndpointSection:
     limit = min(settings.deadline_seconds, settings.timeout_seconds)
-    retries = min(settings.retries, _RETRIES)
     return settings.model_copy(
-        update={"urls": (url,), "weights": (), "retries": retries, "deadline_seconds": limit},
+        update={"urls": (url,), "weights": (), "retries": _RETRIES, "deadline_seconds": limit},
     )
 
 
