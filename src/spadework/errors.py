@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from spadework.types import Fault, FaultKind
 
@@ -76,14 +76,27 @@ def error_of(fault: Fault) -> FaultError:
     return _BY_KIND[fault.kind](fault.code, fault.message, fault.detail)
 
 
-def cause_lines(faults: Iterable[Fault], most: int = 8) -> list[str]:
-    """Faults summed up by cause, the most frequent first, as ``3 x endpoint CONNECTION http://… cannot be reached``.
+def blames_machinery(fault: Fault) -> bool:
+    """Whether endpoint, model or sandbox failed, so that the next piece of work will most likely fail as well.
 
-    A cause is a code with the first line of its message; of more than ``most`` causes the others are only counted.
+    A conversation that outgrows the model's context (``TOO_LONG``) is a matter of that conversation alone.
     """
-    counts = Counter(f"{fault.kind} {fault.code} {_first_line(fault.message)}" for fault in faults)
-    lines = [f"{count} x {cause}" for cause, count in counts.most_common(most)]
-    rest = counts.most_common()[most:]
+    return fault.kind in ("endpoint", "model", "sandbox", "late") and fault.code != "TOO_LONG"
+
+
+def causes(faults: Iterable[Fault]) -> Counter[str]:
+    """How often each cause was met: the kind and code of a fault with the first line of its message."""
+    return Counter(f"{fault.kind} {fault.code} {_first_line(fault.message)}" for fault in faults)
+
+
+def cause_lines(counts: Mapping[str, int], most: int = 8) -> list[str]:
+    """``causes`` as lines for people, ``3 x endpoint CONNECTION http://… cannot be reached``, the most frequent first.
+
+    Of more than ``most`` causes the others are only counted.
+    """
+    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
+    lines = [f"{count} x {cause}" for cause, count in ordered[:most]]
+    rest = ordered[most:]
     if rest:
         lines.append(f"{sum(count for _, count in rest)} x {len(rest)} further causes")
     return lines

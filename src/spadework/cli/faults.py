@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from rich.console import Console
 
 from spadework.errors import cause_lines
-from spadework.types import Fault
 
 
-def print_faults(console: Console, faults: Sequence[Fault]) -> None:
-    """Say how many faults there were and by which causes; nothing where there were none."""
-    if not faults:
+def print_faults(console: Console, counts: Mapping[str, int]) -> None:
+    """Say how many faults there were and by which causes (``errors.causes``); nothing where there were none."""
+    if not counts:
         return
-    console.print(f"faults: {len(faults)}, by cause:")
-    for line in cause_lines(faults):
+    console.print(f"faults: {sum(counts.values())}, by cause:")
+    for line in cause_lines(counts):
         console.print(f"  {line}", soft_wrap=True, markup=False)

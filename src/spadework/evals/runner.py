@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol, runtime_checkable
 
-from spadework.errors import ConfigError, FaultError, RunError, SpadeworkError, cause_lines
+from spadework.errors import ConfigError, FaultError, RunError, SpadeworkError, blames_machinery, cause_lines, causes
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.records import Item, ItemResult, Setting, SuiteResult, item_from, read_result, write_result
 from spadework.policies.base import Policy
@@ -200,10 +200,8 @@ def _fault(error: Exception) -> Fault:
 
 
 def _is_ours(fault: Fault) -> bool:
-    """Whether the machinery failed, not the model under test; that a conversation outgrows its context is its own."""
-    if fault.kind in ("endpoint", "model"):
-        return fault.code != "TOO_LONG"
-    return fault.kind in ("sandbox", "late") or fault.code == RAISED
+    """Whether the machinery or a scorer failed, and not the model under test."""
+    return blames_machinery(fault) or fault.code == RAISED
 
 
 class _FaultGuard:
@@ -239,8 +237,8 @@ class _FaultGuard:
             )
 
     def _stop(self, why: str) -> NoReturn:
-        causes = "; ".join(cause_lines(self._faults, most=3))
-        raise RunError(f"{self._suite}: {why}, so there is no score: {causes}. The same command tries them again")
+        told = "; ".join(cause_lines(causes(self._faults), most=3))
+        raise RunError(f"{self._suite}: {why}, so there is no score: {told}. The same command tries them again")
 
 
 class _Book:

@@ -14,7 +14,7 @@ from rich.console import Console
 from spadework.cli.evals import contamination
 from spadework.cli.evals import tables as eval_tables
 from spadework.cli.faults import print_faults
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, causes
 from spadework.evals.heldout import split_by_document
 from spadework.evals.records import ItemResult, SuiteResult, read_results
 from spadework.evals.reference import source
@@ -174,7 +174,8 @@ def _show(args: argparse.Namespace, console: Console) -> None:
 
 def _print_results(results: Sequence[SuiteResult], which: str, console: Console) -> None:
     console.print(eval_tables.result_table(results))
-    print_faults(console, [item.fault for result in results for item in result.items if item.fault is not None])
+    faults = [item.fault for result in results for item in result.items if item.fault is not None]
+    print_faults(console, causes(faults))
     for result in results:
         if result.dropped:
             fields = ", ".join(result.dropped)
