@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -181,7 +182,8 @@ def _table(environments: Sequence[Environment], names: Mapping[str, str], episod
     """A line an environment; ``n`` counts the episodes that its figures rest on, unhinted and hinted."""
     table = Table(box=None, pad_edge=False)
     for name in ("environment", "skill", "n", "win rate", "hinted", "regret", "95 % interval", "faults"):
-        table.add_column(name, justify="left" if name in ("environment", "skill") else "right")
+        justify: Literal["left", "right"] = "left" if name in ("environment", "skill") else "right"
+        table.add_column(name, justify=justify, no_wrap=name != "skill")
     played = by_environment(group_episodes(episodes))
     for environment in environments:
         arms = played.get(environment.id, {})

@@ -218,7 +218,9 @@ def _row(place: int, ranked: Ranked, item: Item) -> dict[str, Any]:
 
 
 def _sheet(ranked: Sequence[Ranked], names: Mapping[str, str]) -> Sheet:
-    sheet = Sheet("rank", "item", "unhinted", "hinted", "regret", "95 % interval", "faults", box=None, pad_edge=False)
+    sheet = Sheet(box=None, pad_edge=False)
+    for name in ("rank", "item", "unhinted", "hinted", "regret", "95 % interval", "faults"):
+        sheet.add_column(name, no_wrap=True)
     for place, one in enumerate(ranked, 1):
         ends = "–" if math.isnan(one.low) else f"{one.low:.2f} to {one.high:.2f}"
         figures = ["–" if math.isnan(value) else f"{value:.2f}" for value in (one.unhinted, one.hinted, one.regret)]
