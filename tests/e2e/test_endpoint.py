@@ -114,10 +114,11 @@ def test_an_endpoint_that_dies_on_the_way_stops_what_is_asked_of_it(
         server.manners = Manners(troubles={"500": 0.5})
         assert main(["play", str(pool), "-n", "4", *given, *quick]) in (0, 1)
         assert re.search(r"faults: \d+, by cause:\n +\d+ x endpoint SERVER http", capsys.readouterr().out)
-        dying = DyingAfter(2)
+        server.manners, dying = Manners(), DyingAfter(1)
         server._refusal = dying  # type: ignore[method-assign]
         assert main(["rank", str(pool), "-n", "2", "--jobs", "1", *given, *quick, "--out", str(ranking)]) == 2
         assert "3 in a row gave nothing" in capsys.readouterr().err and not ranking.exists()
+        assert ranking.with_suffix(".items.jsonl").read_text() == "", "what gave nothing is tried again"
         dying.served = 0
         assert main(["design", "-n", "99", "--jobs", "1", *given, *quick, "--out", str(pool)]) == 2
         assert "3 in a row gave nothing" in capsys.readouterr().err
