@@ -15,12 +15,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol, runtime_checkable
+from typing import NoReturn, Protocol
 
 from spadework.errors import ConfigError, FaultError, RunError, SpadeworkError, blames_machinery, cause_lines, causes
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.records import Item, ItemResult, Setting, SuiteResult, item_from, read_result, write_result
-from spadework.policies.base import Policy
+from spadework.policies.base import Dropping, Policy
 from spadework.runs.files import write_whole
 from spadework.types import Fault
 
@@ -39,16 +39,6 @@ class Watch(Protocol):
 
     def item(self, result: ItemResult) -> None:
         """An item ended."""
-        ...
-
-
-@runtime_checkable
-class Dropping(Protocol):
-    """A policy that asks on without what its server refuses."""
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """Fields that were asked for and that no request holds any more."""
         ...
 
 

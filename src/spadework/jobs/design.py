@@ -9,7 +9,7 @@ from pathlib import Path
 from spadework import build
 from spadework.analysis.designs import outcome
 from spadework.config import RunConfig
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, blames_machinery, causes
 from spadework.jobs.engine import open_policy
 from spadework.jobs.losses import Losses
 from spadework.selfplay.design.designer import SlotResult
@@ -73,7 +73,8 @@ async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note
                 if (number + 1) % _SAVE_EVERY == 0:
                     book.save()
                 faults = [design.fault for design in result.designs if design.fault is not None]
-                losses.take(faults, gave=len(faults) < len(result.designs))
+                lost = len(faults) == len(result.designs) and all(map(blames_machinery, faults))
+                losses.take(causes(faults), lost=lost)
         finally:
             book.save()
 

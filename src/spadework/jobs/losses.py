@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping
 
-from spadework.errors import RunError, blames_machinery, cause_lines, causes
-from spadework.types import Fault
+from spadework.errors import RunError, cause_lines
 
 IN_A_ROW = 3
 """Lost pieces after which a job stops."""
@@ -15,16 +15,16 @@ class Losses:
     """Counts pieces of work that gave nothing because endpoint, model or sandbox failed."""
 
     def __init__(self) -> None:
-        self._lost: list[Fault] = []
+        self._causes: Counter[str] = Counter()
         self._row = 0
 
-    def take(self, faults: Sequence[Fault], *, gave: bool) -> None:
-        """Take in a piece: its faults, and whether it gave anything all the same. Raises ``RunError``."""
-        if gave or not faults or not all(map(blames_machinery, faults)):
-            self._lost, self._row = [], 0
+    def take(self, causes: Mapping[str, int], *, lost: bool) -> None:
+        """Take in a piece: its faults by cause, and whether it was lost to them. Raises ``RunError``."""
+        if not lost:
+            self._causes, self._row = Counter(), 0
             return
-        self._lost += faults
+        self._causes.update(causes)
         self._row += 1
         if self._row == IN_A_ROW:
-            told = "; ".join(cause_lines(causes(self._lost), most=3))
+            told = "; ".join(cause_lines(self._causes, most=3))
             raise RunError(f"stopped, for {self._row} in a row gave nothing: {told}. The same command goes on")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spadework.envs.sandbox.base import Sandbox
-from spadework.errors import FaultError, causes
+from spadework.errors import FaultError, blames_machinery, causes
 from spadework.intervals import Interval, welch_interval
 from spadework.policies.base import Message, Policy
 from spadework.ranking.answers import Grader, Prompt
@@ -50,6 +50,8 @@ class Ranked:
     """Of its 95 % interval."""
     causes: Mapping[str, int] = field(default_factory=dict)
     """The faults by cause (``errors.causes``)."""
+    lost: bool = False
+    """Whether endpoint, model or sandbox failed every episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +92,18 @@ def digest(item: Item, setting: str) -> str:
     return hashlib.sha256(json.dumps([setting, dataclasses.asdict(item)], sort_keys=True).encode()).hexdigest()[:16]
 
 
-async def rank_item(table: Table, item: Item, place: int, setting: str) -> tuple[Ranked, Sequence[Fault]]:
-    """Play one item in both arms; its record, and the faults that it met.
-
-    ``place``, the item's own in the whole list, names its requests.
-    """
+async def rank_item(table: Table, item: Item, place: int, setting: str) -> Ranked:
+    """Play one item in both arms; ``place``, its own in the whole list, names its requests."""
     if isinstance(item, Environment):
         kind, seen = "environment", await _play_environment(table, item, place)
     else:
         kind, seen = "prompt", await _play_prompt(table, item, place)
-    ranked = Ranked(
+    valid = 2 * table.episodes - len(seen.faults)
+    return Ranked(
         id=item.id,
         kind=kind,
         digest=digest(item, setting),
-        episodes=2 * table.episodes - len(seen.faults),
+        episodes=valid,
         faults=len(seen.faults),
         unhinted=seen.unhinted,
         hinted=seen.hinted,
@@ -111,8 +111,8 @@ async def rank_item(table: Table, item: Item, place: int, setting: str) -> tuple
         low=seen.regret.low,
         high=seen.regret.high,
         causes=dict(causes(seen.faults)),
+        lost=not valid and all(map(blames_machinery, seen.faults)),
     )
-    return ranked, seen.faults
 
 
 def by_regret(results: Sequence[Ranked]) -> list[Ranked]:

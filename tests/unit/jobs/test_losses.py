@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from spadework.errors import RunError, cause_lines, causes
+from spadework.errors import RunError, blames_machinery, cause_lines, causes
 from spadework.jobs.losses import Losses
 from spadework.types import Fault
 
 DEAD = Fault("endpoint", "CONNECTION", "http://a cannot be reached\nmore of it")
 BROKEN = Fault("program", "ENV002", "no class")
-LONG = Fault("endpoint", "TOO_LONG", "too long")
 
 
 def test_three_lost_pieces_in_a_row_stop_a_job() -> None:
     losses = Losses()
     for _ in range(2):
-        losses.take([DEAD, DEAD], gave=False)
+        losses.take(causes([DEAD, DEAD]), lost=True)
     with pytest.raises(RunError, match="3 in a row gave nothing: 6 x endpoint CONNECTION http://a cannot be reached"):
-        losses.take([DEAD, DEAD], gave=False)
+        losses.take(causes([DEAD, DEAD]), lost=True)
 
 
-@pytest.mark.parametrize(
-    ("faults", "gave"), [((), True), ((DEAD,), True), ((BROKEN,), False), ((LONG,), False), ((DEAD, BROKEN), False)]
-)
-def test_anything_else_between_them_starts_the_count_anew(faults: tuple[Fault, ...], gave: bool) -> None:
+def test_a_piece_that_gave_something_starts_the_count_anew() -> None:
     losses = Losses()
     for _ in range(5):
-        losses.take([DEAD], gave=False)
-        losses.take([DEAD], gave=False)
-        losses.take(faults, gave=gave)
+        losses.take(causes([DEAD]), lost=True)
+        losses.take(causes([DEAD]), lost=True)
+        losses.take(causes([DEAD]), lost=False)
+
+
+def test_a_program_and_a_conversation_that_is_too_long_blame_no_machinery() -> None:
+    assert blames_machinery(DEAD)
+    assert not blames_machinery(BROKEN) and not blames_machinery(Fault("endpoint", "TOO_LONG", ""))
 
 
 def test_causes_are_codes_with_the_first_line_of_their_message() -> None:

@@ -31,7 +31,7 @@ from spadework.ranking.rank import Item, Ranked, Table, by_regret, digest, rank_
 from spadework.runs.export import SUFFIXES, write_jsonl, write_parquet
 from spadework.runs.files import write_whole
 from spadework.selfplay.pool.files import load_pool
-from spadework.types import Environment, Fault
+from spadework.types import Environment
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -175,17 +175,14 @@ async def _rank(
                 grader=grader,
                 on_episode=tally.add,
             )
-
-            async def play(placed: tuple[int, Item]) -> tuple[Ranked, Sequence[Fault]]:
-                return await rank_item(table, placed[1], placed[0], setting)
-
-            async for (_, item), found in in_order(items, play, args.jobs):
+            async for (_, item), found in in_order(
+                items, lambda one: rank_item(table, one[1], one[0], setting), args.jobs
+            ):
                 if isinstance(found, Exception):
                     raise found
-                ranked, faults = found
-                book.add(ranked)
-                note(f"{names[item.id]}: {_told(ranked)}")
-                losses.take(faults, gave=ranked.episodes > 0)
+                book.add(found)
+                note(f"{names[item.id]}: {_told(found)}")
+                losses.take(found.causes, lost=found.lost)
     finally:
         await grader.close()
 
@@ -212,7 +209,9 @@ def _told(ranked: Ranked) -> str:
 
 def _row(place: int, ranked: Ranked, item: Item) -> dict[str, Any]:
     """A line of the ranking: the figures, and the item itself as it may be trained on."""
-    figures = {key: value for key, value in dataclasses.asdict(ranked).items() if key not in ("digest", "causes")}
+    figures = {
+        key: value for key, value in dataclasses.asdict(ranked).items() if key not in ("digest", "causes", "lost")
+    }
     content = {name: getattr(item, name, "") for name in ("prompt", "answer", "grader", "source", "hint")}
     return {"rank": place, **figures, **content}
 
