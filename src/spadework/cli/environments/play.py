@@ -141,7 +141,7 @@ def _plan(config: RunConfig, environments: Sequence[Environment], args: argparse
 async def _by_model(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
     done: list[Episode] = []
     state = Ticker(console, lambda: f"{len(done)} of {len(plays)} episodes")
-    async with open_policy(config, partial(console.print, soft_wrap=True, markup=False)) as (policy, sandbox), state:
+    async with state, open_policy(config, partial(console.print, soft_wrap=True, markup=False)) as (policy, sandbox):
         return await _play(config, plays, policy, sandbox, done.append)
 
 

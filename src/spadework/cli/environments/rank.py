@@ -165,7 +165,7 @@ async def _rank(
     note = partial(console.print, soft_wrap=True, markup=False)
     state = Ticker(console, lambda: f"{tally.episodes} of {total} episodes")
     try:
-        async with open_policy(config, note) as (policy, sandbox), state:
+        async with state, open_policy(config, note) as (policy, sandbox):
             table = Table(
                 policy=policy,
                 sandbox=sandbox,
