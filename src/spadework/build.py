@@ -24,7 +24,6 @@ from spadework.evals.benchmark import Benchmark
 from spadework.evals.heldout import HeldOut, Rules, by_skill
 from spadework.evals.in_training import RunEvaluator
 from spadework.evals.registry import SuiteOptions, open_suite
-from spadework.evals.runner import Choice
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.policies.embedding import build_embedder
 from spadework.resources import cache_dir, shipped
@@ -339,7 +338,7 @@ def build_evaluator(config: RunConfig, sandbox: Sandbox, run: Path) -> Evaluator
     _evaluation_suites(config, sandbox)  # what is missing is told before the run, not at the first evaluation
     jobs = 0 if config.run.deterministic else config.play.concurrency
     open_suites = functools.partial(_evaluation_suites, config, sandbox)
-    return RunEvaluator(open_suites, run, config.model.name, jobs, Choice(limit=config.eval.limit))
+    return RunEvaluator(open_suites, run, config.model.name, jobs, config.eval)
 
 
 def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:

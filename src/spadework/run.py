@@ -16,6 +16,7 @@ from spadework import build
 from spadework.config import RunConfig
 from spadework.errors import first_error
 from spadework.observer import Observer
+from spadework.policies.server.preflight import preflight
 from spadework.runs.metrics import Sink
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
@@ -50,6 +51,7 @@ async def _train(config: RunConfig, store: RunStore, observer: Observer, watcher
         author = await build.build_author(config, sandbox, observer.note)
         if author is not None:
             cleanup.push_async_callback(author.close)
+        await preflight(author)
         stages = build.build_stages(config, sandbox, corpus, author)
         stages.evaluate = build.build_evaluator(config, sandbox, store.path)
         sinks = [*build.build_sinks(config, store, observer.note), *watchers]

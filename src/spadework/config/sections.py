@@ -453,6 +453,9 @@ class EvalSection(Section):
     """Problems asked of each group of a suite; all when unset."""
     max_tokens: int | None = Field(None, ge=1)
     """Of a reply, instead of the preset's: for models with short contexts."""
+    max_fault_share: float = Field(0.1, ge=0, le=1)
+    """Share of a suite's items that may fail by endpoint, model, sandbox or scorer; with more there is no score. One
+    item always may. ``spadework eval`` keeps to it too."""
 
 
 class TrackSection(Section):

@@ -100,6 +100,8 @@ class SuiteResult:
     subject: Mapping[str, str]
     """Who was scored: the model, and the run and cycle or the endpoint."""
     items: tuple[ItemResult, ...]
+    dropped: tuple[str, ...] = ()
+    """Fields of the sampling that the endpoint refused, so that the answers were sampled without them."""
 
     @property
     def n(self) -> int:
@@ -146,6 +148,7 @@ def write_result(result: SuiteResult, path: Path) -> None:
         "groups": {name: _plain(interval) for name, interval in result.groups().items()},
         "n": result.n,
         "errors": result.errors,
+        "dropped": list(result.dropped),
         "items": [dataclasses.asdict(item) for item in result.items],
     }
     path.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", "utf-8")
@@ -159,7 +162,7 @@ def read_result(path: Path) -> SuiteResult:
             raise ConfigError(f"{path}: a result of format {data['format']}; this version reads {FORMAT}")
         setting = {**data["setting"], "notes": tuple(data["setting"]["notes"])}
         items = tuple(item_from(row) for row in data["items"])
-        return SuiteResult(Setting(**setting), data["subject"], items)
+        return SuiteResult(Setting(**setting), data["subject"], items, tuple(data.get("dropped", ())))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: no result of an evaluation: {error!r}") from None
 

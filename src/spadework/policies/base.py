@@ -127,6 +127,16 @@ class Metered(Protocol):
         ...
 
 
+@runtime_checkable
+class Dropping(Protocol):
+    """A policy that asks on without what its server refuses."""
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Fields that were asked for and that no request holds any more."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Caps:
     """What an engine can do; asked before a run starts, so that nothing fails halfway."""

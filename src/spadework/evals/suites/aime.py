@@ -3,11 +3,12 @@ r"""AIME 2025 and 2026: thirty problems with a whole number from 0 to 999, many 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from spadework.envs.actions import last_box
-from spadework.envs.mathematics import same_value
+from spadework.envs.sandbox.confined import ConfinedGrader
 from spadework.errors import ConfigError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.questions import Grade, Question, QuestionSuite
@@ -38,7 +39,9 @@ def make(name: str, options: SuiteOptions) -> Benchmark:
     setting = Setting(
         name, options.preset, sampling_told(preset), versions("math-verify"), data=data_told(options.data)
     )
-    return QuestionSuite(setting, preset.sampling, preset.trials, load(options.data), _pose, _grade)
+    judges = ConfinedGrader("spadework.envs.judges")
+    grade, questions = partial(_grade, judges), load(options.data)
+    return QuestionSuite(setting, preset.sampling, preset.trials, questions, _pose, grade, judges.close)
 
 
 def check_data(path: Path) -> str:
@@ -91,6 +94,10 @@ async def _pose(question: Question, trial: int) -> str:
     return f"{question.data[0]}\n\n{ASK}"
 
 
-async def _grade(question: Question, trial: int, reply: str) -> Grade:
-    given = last_box(reply) or ""
-    return Grade(float(bool(given) and same_value(given, question.data[1])), given)
+async def _grade(judges: ConfinedGrader, question: Question, trial: int, reply: str) -> Grade:
+    """By the last box. A plain number is compared here; what else a model boxes is judged where it can be killed."""
+    given, answer = last_box(reply) or "", question.data[1]
+    if not given or (given.isascii() and given.isdigit()):
+        return Grade(float(given.lstrip("0") == answer.lstrip("0") and bool(given)), given)
+    await judges.prepare("math")
+    return Grade(float(await judges.judge("math", given, answer=answer)), given)
