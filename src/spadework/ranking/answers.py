@@ -57,7 +57,7 @@ class Grader:
         await self._confined.prepare(prompt.grader)
         return float(await self._confined.judge(prompt.grader, given, answer=prompt.answer))
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End the processes."""
         await self._confined.close()
 

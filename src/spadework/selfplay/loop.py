@@ -23,6 +23,7 @@ from spadework.errors import RunError
 from spadework.observer import Observer
 from spadework.policies.base import Hyperparameters, Metered, Policy, Trainer
 from spadework.rollout import PlaySettings
+from spadework.runs.cadence import Cadence
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
 from spadework.selfplay.cycle import Cycle, CycleContext
@@ -104,6 +105,7 @@ class SelfPlay:
     def __init__(self, config: RunConfig, stages: Stages, observer: Observer) -> None:
         self.config, self.stages, self.observer = config, stages, observer
         self._scoring = Scoring(config, stages.ledger, stages.averages)
+        self._cadence = Cadence(config.run, time.monotonic())
         self._unfinished: list[Unfinished] = []
         """Episodes that go on while the weights change."""
 
@@ -114,6 +116,7 @@ class SelfPlay:
             RunError: the disk is full, too many episodes failed, or the machinery failed all attempts at a design.
         """
         start, policy = await self._restore(policy, trainer, store)
+        self._cadence = Cadence(self.config.run, time.monotonic())
         try:
             for cycle in range(start, self.config.run.cycles):
                 policy = await self._cycle(cycle, policy, trainer, store, sinks)
@@ -357,19 +360,16 @@ class SelfPlay:
         return metrics
 
     async def _evaluate(self, policy: Policy, cycle: int) -> dict[str, float]:
-        if self.stages.evaluate is None or not self._due(cycle, self.config.run.evaluate_every):
+        if self.stages.evaluate is None or not self._cadence.evaluates(cycle):
             return {}
         self.observer.stage(cycle, "evaluate", 1)
         return await self.stages.evaluate(policy, cycle)
-
-    def _due(self, cycle: int, every: int) -> bool:
-        return bool(every) and ((cycle + 1) % every == 0 or cycle == self.config.run.cycles - 1)
 
     async def _commit(
         self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore
     ) -> None:
         run = self.config.run
-        due = self._due(record.cycle, run.checkpoint_every) or self._due(record.cycle, run.evaluate_every)
+        due = self._cadence.due(record.cycle, time.monotonic())
         final = dataclasses.replace(record, metrics=metrics)
         state = self.stages.state_dict() if due else None
 
@@ -377,7 +377,10 @@ class SelfPlay:
             store.commit(final, state, trainer.save)
             store.prune(run.keep_checkpoints, store.best("eval/average"))
 
+        began = time.monotonic()
         await _in_thread(write)
+        if due:
+            self._cadence.written(began, time.monotonic())
 
     def _hyperparameters(self) -> Hyperparameters:
         update = self.config.update

@@ -20,7 +20,7 @@ from spadework.ranking.answers import GRADERS, QUICK, Grader, Prompt, load_promp
 async def grader() -> AsyncIterator[Grader]:
     grader = Grader()
     yield grader
-    await grader.close()
+    await grader.aclose()
 
 
 module_loop = pytest.mark.asyncio(loop_scope="module")

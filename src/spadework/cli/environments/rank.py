@@ -184,7 +184,7 @@ async def _rank(
                 note(f"{names[item.id]}: {_told(found)}")
                 losses.take(found.causes, lost=found.lost)
     finally:
-        await grader.close()
+        await grader.aclose()
 
 
 class _Tally:
