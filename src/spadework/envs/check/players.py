@@ -12,6 +12,7 @@ from spadework.envs import contract
 from spadework.envs.actions import last_box
 from spadework.envs.sandbox.base import Script, Session, Step, act
 from spadework.errors import ProgramError
+from spadework.scan import parse_reply
 from spadework.types import WIN, Domain
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -20,7 +21,6 @@ _MARKED = re.compile(
     r"(?:answer|solution|secret|correct|key)\w{0,20}\W{0,3}(?:is|was|=|:)\s{0,3}\W?([\w.,/ -]{1,200})",
     re.IGNORECASE,
 )
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,7 @@ def decode(action: str, domain: Domain) -> str | None:
     """The answer inside an action; ``None`` for a tool call."""
     if domain == "games":
         return last_box(action)
-    match = _ANSWER.search(action)
-    return match.group(1).strip() if match else None
+    return parse_reply(action).answer
 
 
 def scribbles(rng: random.Random, opening: str, turns: int, domain: Domain) -> list[str]:
