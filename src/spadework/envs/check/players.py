@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spadework.envs import contract
@@ -86,7 +86,7 @@ async def oracle(
             raise ProgramError("ENV407", f"solution() gave {answer!r:.80}, not text")
         action = encode(str(answer), domain)
         actions.append(slip(action) if slip else action)
-        steps.append(await act(session, actions[-1]))
+        steps.append(replace(await act(session, actions[-1]), info={}))
         if steps[-1].done:
             break
         await act(shadow, actions[-1])

@@ -36,8 +36,8 @@ async def check_program(
 
     ``domain`` ``None`` reads it off the source. Raises ``SandboxError``.
     """
-    domain = domain or domain_of(source)
-    static = tuple(check_source(source, domain))
+    domain = domain or await asyncio.to_thread(domain_of, source)
+    static = tuple(await asyncio.to_thread(check_source, source, domain))
     if sandbox is None or any(finding.code.startswith(("ENV0", "ENV1")) for finding in fatal(static)):
         return Checked(static, domain)
     report = await check_runtime(sandbox, source, replace(settings, domain=domain))

@@ -7,7 +7,7 @@ ever a return.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from spadework.errors import ProgramError
@@ -77,8 +77,8 @@ class Session(Protocol):
     async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
         """One episode after the other, each a reset and then its actions until the program ends it.
 
-        Gives what the reset gave and a step for each action that was taken. Raises as ``reset`` and ``step`` do; a
-        ``ProgramError`` carries the action that it fell over in a note.
+        Gives what the reset gave and a step for each action that was taken, all without their ``info``. Raises as
+        ``reset`` and ``step`` do; a ``ProgramError`` carries the action that it fell over in a note.
         """
         ...
 
@@ -110,9 +110,9 @@ async def play_singly(session: Session, scripts: Sequence[Script]) -> list[list[
     """``Session.play`` by ``reset`` and ``step``, for sessions that save nothing by taking them together."""
     episodes: list[list[Step]] = []
     for seed, actions in scripts:
-        episodes.append([await session.reset(seed)])
+        episodes.append([replace(await session.reset(seed), info={})])
         for action in actions:
-            episodes[-1].append(await act(session, action))
+            episodes[-1].append(replace(await act(session, action), info={}))
             if episodes[-1][-1].done:
                 break
     return episodes
