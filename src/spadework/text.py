@@ -7,6 +7,8 @@ passes ``printable`` besides.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 REPLACEMENT = "\ufffd"
@@ -19,6 +21,11 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
+# Thai, Lao, Tibetan, Burmese, Khmer, kana and Han, in this order, are written without blanks.
+_UNSPACED = (
+    "\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,100}}")
 
 
 def clean(text: str) -> str:
@@ -58,3 +65,20 @@ def decode(data: bytes) -> str:
 def printable(text: str) -> str:
     r"""The text as a terminal may show it: what moves its cursor, or turns or hides text, is spelt out (``\x1b``)."""
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def word_ends(text: str) -> Iterator[int]:
+    """Where each word of a text ends, from its first to its last: so many are cut off without a change to the rest.
+
+    Words stand between blanks of any kind. In scripts that are written without blanks each character counts as one, and
+    so do a hundred characters in a row of any other.
+    """
+    return (word.end() for word in _WORD.finditer(text))
+
+
+def first_words(text: str, most: int) -> str:
+    """The text up to the end of word ``most``; all of it when there are fewer."""
+    end = next(islice(word_ends(text), most, None), None)
+    if end is None:
+        return text
+    return text[: next(islice(word_ends(text), most - 1, None))]

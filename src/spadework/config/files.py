@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from spadework.config import RunConfig, Section
 from spadework.errors import ConfigError
 from spadework.resources import shipped
+from spadework.text import decode
 
 
 def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
@@ -78,10 +79,10 @@ def _read(path: Path, chain: tuple[Path, ...]) -> dict[str, Any]:
     if path.resolve() in chain:
         raise ConfigError(f"{path}: extends itself")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(decode(path.read_bytes()))
     except FileNotFoundError:
         raise ConfigError(f"{chain[-1]}: extends {path}, which does not exist") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
     if "extends" in data:
         base = _read(path.parent / str(data.pop("extends")), (*chain, path.resolve()))

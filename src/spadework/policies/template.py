@@ -21,7 +21,6 @@ from jinja2 import TemplateError
 from spadework.errors import ConfigError
 from spadework.policies.base import Message
 from spadework.policies.chat import Messages, Tools
-from spadework.text import clean
 
 _TRIAL = "SPADEWORK-TRIAL"
 """Stands in messages of ours, to see whether a template shows them."""
@@ -89,7 +88,7 @@ class HFTemplate:
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of the ids without special tokens."""
         text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
-        return clean(text)
+        return text
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Ids of a text that is no template's: a control token in it is encoded as its letters."""
@@ -181,7 +180,7 @@ class HFTemplate:
         return text
 
     def _drops(self, history: Messages, added: Messages, tools: Tools, place: str) -> bool:
-        """Whether thinking that is rendered before ``added`` is no longer rendered after it; ``place`` stands in none."""
+        """Whether thinking that is rendered before ``added`` is no longer after it; ``place`` stands in no message."""
         marks = {}
         marked: list[Message] = []
         for index, message in enumerate(history):

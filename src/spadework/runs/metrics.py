@@ -27,7 +27,8 @@ class JsonlSink:
     """One JSON object a cycle in ``metrics.jsonl``; rows of cycles from ``first_step`` on are dropped on opening."""
 
     def __init__(self, path: Path, first_step: int = 0) -> None:
-        kept = [line for line in path.read_text().splitlines() if _step(line) < first_step] if path.exists() else []
+        kept = path.read_text().split("\n") if path.exists() else []
+        kept = [line for line in kept if line.strip() and _step(line) < first_step]
         path.write_text("".join(f"{line}\n" for line in kept))
         self._file = path.open("a")
 

@@ -75,7 +75,9 @@ MAKERS = {
     "tiny": build_byte_tokenizer,
     "scale": lambda: build_tokenizer(["One, two, three and <|end|>.", "Which number is it?"] * 30),
     "qwen": qwen,
-    "plain marks": lambda: byte_pairs(PLAIN_MARKS, ("<s>", "</s>"), ("<｜User｜>", "<｜Assistant｜>", "<think>", "</think>")),
+    "plain marks": lambda: byte_pairs(
+        PLAIN_MARKS, ("<s>", "</s>"), ("<｜User｜>", "<｜Assistant｜>", "<think>", "</think>")
+    ),
     "smollm2": smollm2,
 }
 
@@ -167,7 +169,11 @@ def test_no_text_takes_the_place_of_a_sentinel() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(["<|im_end|>", "<|im_start|>", "<|im", "_end|>", "<", "|>", "\ufdd0", "\ufdd1", "a"])).map("".join))
+@given(
+    st.lists(st.sampled_from(["<|im_end|>", "<|im_start|>", "<|im", "_end|>", "<", "|>", "\ufdd0", "\ufdd1", "a"])).map(
+        "".join
+    )
+)
 def test_any_mixture_of_marks_is_kept_as_text(text: str) -> None:
     tokenizer = build_byte_tokenizer()
     template = HFTemplate(tokenizer)

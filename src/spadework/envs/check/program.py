@@ -36,8 +36,7 @@ async def check_program(
 
     ``domain`` ``None`` reads it off the source. Raises ``SandboxError``.
     """
-    domain = domain or await asyncio.to_thread(domain_of, source)
-    static = tuple(await asyncio.to_thread(check_source, source, domain))
+    static, domain = await asyncio.to_thread(_check_static, source, domain)
     if sandbox is None or any(finding.code.startswith(("ENV0", "ENV1")) for finding in fatal(static)):
         return Checked(static, domain)
     report = await check_runtime(sandbox, source, replace(settings, domain=domain))
@@ -45,6 +44,12 @@ async def check_program(
     extra = tuple(finding for finding in report.findings if finding.code not in known)
     about_hint = hint_findings(hint, report, domain) if hint else []
     return Checked((*static, *extra, *about_hint), domain, report.statistics)
+
+
+def _check_static(source: str, domain: Domain | None) -> tuple[tuple[Finding, ...], Domain]:
+    """The static findings and the domain, read off the source where it is not given. Runs beside the event loop."""
+    known = domain or domain_of(source)
+    return tuple(check_source(source, known)), known
 
 
 def hint_findings(hint: str, report: RuntimeReport, domain: Domain) -> list[Finding]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from spadework.errors import ProgramError
+from spadework.text import clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What ``reset`` and ``step`` give: reset has reward 0 and has not ended."""
+    """What ``reset`` and ``step`` give: reset has reward 0 and has not ended.
+
+    Its observation has passed ``text.clean``, whatever sandbox it comes from.
+    """
 
     observation: str
     reward: float = 0.0
     terminated: bool = False
     truncated: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "observation", clean(self.observation))
 
     @property
     def done(self) -> bool:

@@ -25,6 +25,7 @@ from spadework.errors import PolicyError
 from spadework.policies.base import Metrics
 from spadework.policies.server.budget import Budget
 from spadework.policies.server.openai_wire import Unusable
+from spadework.text import clean_json
 
 T = TypeVar("T")
 
@@ -180,7 +181,7 @@ class Endpoints:
         if status != 200:
             raise _refusal(host.url, status, headers, self._said(raw))
         try:
-            return json.loads(raw)
+            return clean_json(json.loads(raw))
         except (ValueError, RecursionError):
             raise _Failure("NOT_JSON", f"{host.url} answered what is no JSON: {self._said(raw)!r}") from None
 

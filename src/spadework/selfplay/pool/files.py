@@ -23,6 +23,7 @@ from spadework.errors import ConfigError
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.packaged import packaged_pool
+from spadework.text import clean, clean_json, decode
 from spadework.types import Domain, Environment
 
 COLUMNS = (
@@ -72,7 +73,7 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
     elif path.suffix == ".parquet":
         yield from _parquet(path)
     elif path.suffix == ".py" and path.exists():
-        yield _entry(_described(path), _text(path), path.stem)
+        yield _entry(_described(path), path.read_bytes(), path.stem)
     elif not path.exists():
         raise ConfigError(f"{path}: there is no such pool")
     else:
@@ -162,7 +163,7 @@ def _folder(path: Path) -> Iterator[PoolEntry]:
         if not programs:
             raise ConfigError(f"{path}: holds neither manifest.json, nor Parquet, nor programs")
         for program in programs:
-            yield _entry(_described(program), _text(program), program.stem)
+            yield _entry(_described(program), program.read_bytes(), program.stem)
 
 
 def _described(program: Path) -> dict[str, Any]:
@@ -170,15 +171,15 @@ def _described(program: Path) -> dict[str, Any]:
     data: dict[str, Any] = {}
     if described.exists():
         try:
-            data = tomllib.loads(described.read_text("utf-8"))
-        except tomllib.TOMLDecodeError as error:
+            data = tomllib.loads(decode(described.read_bytes()))
+        except ValueError as error:
             raise ConfigError(f"{described}: not valid TOML: {error}") from None
     return {**data, "file": program.name}
 
 
 def _manifest(path: Path, manifest: Path) -> Iterator[PoolEntry]:
     try:
-        data = json.loads(manifest.read_text("utf-8"))
+        data = clean_json(json.loads(decode(manifest.read_bytes())))
     except ValueError as error:
         raise ConfigError(f"{manifest}: not valid JSON: {error}") from None
     named: set[str] = set()
@@ -189,12 +190,12 @@ def _manifest(path: Path, manifest: Path) -> Iterator[PoolEntry]:
             yield _entry(row, "", file, problem="lies outside of the pool")
         elif program.exists():
             named.add(program.name)
-            yield _entry(row, _text(program), f"{path.name}:{index}")
+            yield _entry(row, program.read_bytes(), f"{path.name}:{index}")
         else:
             yield _entry(row, "", file, problem="the file is missing")
     for program in sorted(path.glob("*.py")):
         if program.name not in named:
-            yield _entry({"file": program.name}, _text(program), program.stem)
+            yield _entry({"file": program.name}, program.read_bytes(), program.stem)
 
 
 def _rows(data: Any) -> list[Mapping[str, Any]]:
@@ -217,20 +218,26 @@ def _first(row: Mapping[str, Any], what: str) -> Any:
 
 
 def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | None = None) -> PoolEntry:
-    text = source if isinstance(source, str) else ""
+    """``source`` is text, or the bytes of a file as it is: a translated line end would break its sum."""
+    text, raw = "", b""
+    try:
+        raw = source if isinstance(source, bytes) else str(source or "").encode("utf-8", "surrogatepass")
+        text = decode(raw) if isinstance(source, bytes) else clean(str(source or ""))
+    except ValueError as error:
+        problem = problem or f"the program is {error}"
     digest = hashlib.sha256(text.encode()).hexdigest()
     claimed = _first(row, "sha256")
     if problem is None and not text.strip():
         problem = "the program is empty"
-    elif problem is None and claimed and str(claimed).lower() != digest:
+    elif problem is None and claimed and str(claimed).lower() not in (digest, hashlib.sha256(raw).hexdigest()):
         problem = "the SHA-256 does not match"
     name = str(_first(row, "file") or _first(row, "id") or default)
     ours = "designer_version" in row
     environment = Environment(
         id=str(row["id"]) if ours else digest[:12],
         source=text,
-        hint=str(row.get("hint") or ""),
-        skill=str(_first(row, "skill") or ""),
+        hint=clean(str(row.get("hint") or "")),
+        skill=clean(str(_first(row, "skill") or "")),
         domain=_domain(row.get("domain"), text),
         document_id=str(row.get("document_id") or _first(row, "id") or name),
         cycle=int(row.get("cycle") or 0),
@@ -264,8 +271,3 @@ def _domain(given: object, source: str) -> Domain:
     if given in ("games", "tool_use"):
         return "games" if given == "games" else "tool_use"
     return "tool_use" if _TOOL_USE.search(source) else "games"
-
-
-def _text(path: Path) -> str:
-    """The file as it is: a translated line end would break its sum."""
-    return path.read_bytes().decode("utf-8", errors="replace")

@@ -1,7 +1,7 @@
 """What children answer, taken out of the bytes that come in. Nothing is believed before it is checked.
 
-What a reply tells in JSON is counted before it is decoded, and of a request that plays scripts the tools alone are kept:
-a program could otherwise fill the host's memory with a few bytes a value, a reply at a time.
+What a reply tells in JSON is counted before it is decoded, and of a request that plays scripts the tools alone are
+kept: a program could otherwise fill the host's memory with a few bytes a value, a reply at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from spadework.envs.sandbox.base import Script, Step
 from spadework.envs.sandbox.forkserver.inside import wire
-from spadework.text import clean, clean_json
+from spadework.text import clean_json
 
 
 class Reply(NamedTuple):
@@ -82,7 +82,7 @@ class Replies:
             raise ValueError(f"an observation that is not UTF-8: {error}") from None
         if len(text) > self._max_observation:
             raise ValueError(f"an observation of {len(text)} characters")
-        return clean(text)
+        return text
 
     def _json(self, told: bytes) -> Mapping[str, Any]:
         excess = "" if self._operation == wire.COMPILE else wire.json_excess(told)
@@ -99,7 +99,7 @@ class Replies:
 
 
 class Plays:
-    """What a request to play ``scripts`` has given so far: for each episode, the reset's step and those of its actions."""
+    """What a request to play ``scripts`` has given so far: for each episode, what its reset and its actions gave."""
 
     def __init__(self, scripts: Sequence[Script]) -> None:
         self.episodes: list[list[Step]] = []

@@ -42,7 +42,7 @@ def warm(config: dict[str, Any]) -> dict[str, Any]:
     Args:
         config: ``imports``, ``prelude_modules``, ``prelude_names`` (the contract's, as far as they are wanted);
             ``site`` (folders for numpy and math_verify); ``tool_env`` and ``scan`` (paths of the base classes' source,
-            and of what they import of ours); and ``uncommon``, ``numpy`` and ``math_verify`` (load what belongs to them?).
+            and of what they import of ours); and ``uncommon``, ``numpy`` and ``math_verify`` (load what is theirs?).
     """
     sys.path.extend(config["site"])
     wanted = [name for name in (*INTERNAL, *config["imports"]) if name not in TOOL_MODULES]

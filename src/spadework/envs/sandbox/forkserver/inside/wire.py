@@ -58,7 +58,7 @@ CHILD_CODES = frozenset({NO_SYNTAX, NO_CLASS, NO_START, RAISED, BAD_TYPES, BAD_R
 
 
 def json_excess(data: bytes) -> str:
-    """What the JSON part of a reply has too much of; empty where it may be decoded. It counts marks and builds nothing."""
+    """What the JSON part of a reply has too much of; empty where it may be decoded. It only counts marks."""
     if len(data) > MAX_JSON:
         return f"{len(data)} bytes; the limit is {MAX_JSON}"
     if _most_values(data) <= MAX_NESTED:
