@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from spadework.text import clean
 from spadework.types import Fault, FaultKind
 
 
@@ -31,7 +32,7 @@ class FaultError(SpadeworkError):
 
     def __init__(self, code: str, message: str, detail: str = "") -> None:
         super().__init__(f"{code}: {message}")
-        self.fault = Fault(self.kind, code, message, detail)
+        self.fault = Fault(self.kind, code, clean(message), clean(detail))
 
 
 class ProgramError(FaultError):

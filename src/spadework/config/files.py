@@ -17,6 +17,7 @@ from spadework.config import OpenSection, RunConfig, Section
 from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError, ConfigWarning
 from spadework.resources import shipped
+from spadework.text import decode
 
 
 def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
@@ -80,8 +81,8 @@ def _read(path: Path, chain: tuple[Path, ...]) -> dict[str, Any]:
     if path.resolve() in chain:
         raise ConfigError(f"{path}: extends itself")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(decode(path.read_bytes()))
+    except ValueError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
     base: dict[str, Any] = {}
     if "extends" in data:

@@ -82,7 +82,8 @@ async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note
 def _rejected_ids(path: Path) -> list[str]:
     """Raises ``ConfigError`` for a line that is no rejection: a write was torn, or the file is something else."""
     try:
-        return [str(json.loads(line)["id"]) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        lines = path.read_text("utf-8").split("\n") if path.exists() else []
+        return [str(json.loads(line)["id"]) for line in lines if line.strip()]
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: holds a line that is no rejection ({error}); mend it, or move it away") from None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
 from spadework import types
+from spadework.text import clean
 from spadework.types import Key, Segment
 
 FinishReason = Literal["stop", "length"]
@@ -42,13 +43,19 @@ class SamplingParams:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A sampled reply. ``logprobs`` are those of the distribution that the tokens were drawn from, one a token."""
+    """A sampled reply. ``logprobs`` are those of the distribution that the tokens were drawn from, one a token.
+
+    Its text has passed ``text.clean``, whatever policy it comes from.
+    """
 
     text: str
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
     finish_reason: FinishReason
     policy_version: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", clean(self.text))
 
 
 class Chat(Protocol):

@@ -19,6 +19,7 @@ from spadework.envs.actions import last_box
 from spadework.envs.judges import JUDGES
 from spadework.envs.sandbox.confined import ConfinedGrader
 from spadework.errors import ConfigError
+from spadework.text import clean_json, decode
 
 RELATIVE_ERROR = 1e-6
 """By which a numeric answer may differ."""
@@ -82,8 +83,8 @@ GRADERS = (*QUICK, *JUDGES)
 def load_prompts(path: Path) -> list[Prompt]:
     """The prompts of a JSONL file. Raises ``ConfigError`` that names the line, and what is wrong with it."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = decode(path.read_bytes()).split("\n")
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     prompts: dict[str, Prompt] = {}
     for number, line in enumerate(lines, 1):
@@ -100,7 +101,7 @@ def load_prompts(path: Path) -> list[Prompt]:
 
 def _prompt(line: str, where: str) -> Prompt:
     try:
-        row: Any = json.loads(line)
+        row: Any = clean_json(json.loads(line))
     except ValueError as error:
         raise ConfigError(f"{where}: not valid JSON: {error}") from None
     names = asdict(Prompt("", "", "", "", ""))

@@ -64,8 +64,8 @@ class JsonlSink:
     def __init__(
         self, path: Path, first_step: int = 0, stored: Mapping[int, Mapping[str, float]] | None = None
     ) -> None:
-        lines = path.read_text("utf-8").splitlines() if path.exists() else []
-        kept = {step: line for line in lines if (step := _step(line)) < first_step}
+        lines = path.read_text("utf-8").split("\n") if path.exists() else []
+        kept = {step: line for line in lines if line.strip() and (step := _step(line)) < first_step}
         for cycle, metrics in (stored or {}).items():
             kept.setdefault(cycle, _line(cycle, metrics))
         write_text(path, "".join(f"{kept[cycle]}\n" for cycle in sorted(kept)))

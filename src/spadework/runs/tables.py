@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from spadework import types
 from spadework.errors import RunError
+from spadework.text import clean
 from spadework.types import Episode, Fault, Segment, Turn, plain
 
 _SEGMENT = pa.struct(
@@ -113,6 +114,12 @@ def _episode(row: dict[str, Any]) -> Episode:
         Segment(**{**segment, **{key: tuple(segment[key]) for key in ("tokens", "loss_mask", "logprobs")}})
         for segment in row["segments"]
     )
-    turns = tuple(Turn(**{**turn, "malformed": bool(turn["malformed"])}) for turn in row["turns"])
+    turns = tuple(_turn(turn) for turn in row["turns"])
     fault = Fault(**row["fault"]) if row["fault"] else None
-    return Episode(**{**row, "segments": segments, "turns": turns, "fault": fault})
+    last = clean(row["last_observation"] or "")
+    return Episode(**{**row, "segments": segments, "turns": turns, "fault": fault, "last_observation": last})
+
+
+def _turn(row: dict[str, Any]) -> Turn:
+    """Version 0.1 kept observations as programs gave them; a replay compares them with what has passed the door."""
+    return Turn(**{**row, "observation": clean(row["observation"]), "malformed": bool(row["malformed"])})

@@ -14,6 +14,7 @@ from spadework.config import RunConfig, Section
 from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.resources import shipped
+from spadework.text import decode
 
 OWN_KEYS = ("run.seed", "run.cycles", "pool.source")
 """Settings that the study sets. An arm may never set the first two, nor the third where it draws from a pool."""
@@ -211,7 +212,7 @@ def find_study(name: str) -> Path:
 def load_study(path: Path) -> Study:
     """Read a study file. Raises ``ConfigError`` that names the key and its mistake."""
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        data = tomllib.loads(decode(path.read_bytes()))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from None
     try:

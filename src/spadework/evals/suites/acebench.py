@@ -19,6 +19,7 @@ from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
 from spadework.policies.base import Message, Policy, SamplingParams
+from spadework.text import decode
 from spadework.types import Key
 
 VERSION = "1.14.1"
@@ -158,8 +159,12 @@ def _rows_of(path: Path) -> list[Mapping[str, Any]]:
     try:
         if path.suffix == ".parquet":
             return list(pq.read_table(path).to_pylist())
-        text = path.read_text("utf-8")
-        rows = json.loads(text) if text.lstrip().startswith("[") else [json.loads(x) for x in text.splitlines() if x]
+        text = decode(path.read_bytes())
+        rows = (
+            json.loads(text)
+            if text.lstrip().startswith("[")
+            else [json.loads(x) for x in text.split("\n") if x.strip()]
+        )
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: neither JSON lines nor Parquet: {error}") from None
     return [row for row in rows if isinstance(row, dict) and "id" in row]

@@ -15,6 +15,7 @@ from spadework.evals.questions import Grade, Question, QuestionSuite
 from spadework.evals.records import Setting
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, data_told, sampling_told, versions
 from spadework.policies.base import SamplingParams
+from spadework.text import clean_json, decode
 
 ASK = "Reason step by step, then give the final answer, a whole number, in \\boxed{}."
 PROBLEMS = 30
@@ -71,15 +72,15 @@ def load(path: Path) -> list[Question]:
 def jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """The objects of a JSONL file with their line numbers. Raises ``ConfigError``."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = decode(path.read_bytes()).split("\n")
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     rows = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = clean_json(json.loads(line))
         except ValueError as error:
             raise ConfigError(f"{path}, line {number}: not valid JSON: {error}") from None
         if not isinstance(row, dict):

@@ -30,6 +30,7 @@ from spadework.policies.base import Metrics
 from spadework.policies.server.budget import Budget
 from spadework.policies.server.openai_wire import Unusable
 from spadework.policies.server.refusals import message_of, refused_fields
+from spadework.text import clean_json
 
 T = TypeVar("T")
 
@@ -246,7 +247,7 @@ class Endpoints:
             refused = refused_fields(raw, call.optional) if status in (400, 422) else frozenset()
             raise _refusal(status, headers, message, refused)
         try:
-            return json.loads(raw)
+            return clean_json(json.loads(raw))
         except (ValueError, RecursionError):
             head = self._masked(message_of(raw))
             raise _Failure("NOT_JSON", f"{host.url} answered what is no JSON: {head!r}") from None

@@ -24,6 +24,7 @@ from spadework.runs.files import write_whole
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.packaged import packaged_pool
+from spadework.text import clean, clean_json, decode
 from spadework.types import Domain, Environment
 
 COLUMNS = (
@@ -78,7 +79,7 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
     elif path.suffix == ".parquet":
         yield from _parquet(path)
     elif path.suffix == ".py":
-        yield _entry(_described(path), _text(path), path.stem)
+        yield _entry(_described(path), path.read_bytes(), path.stem)
     else:
         raise ConfigError(f"{path}: a pool is a Parquet file, a folder of programs, or one program")
 
@@ -175,7 +176,7 @@ def _folder(path: Path) -> Iterator[PoolEntry]:
         if not programs:
             raise ConfigError(f"{path}: holds neither manifest.json, nor Parquet, nor programs")
         for program in programs:
-            yield _entry(_described(program), _text(program), program.stem)
+            yield _entry(_described(program), program.read_bytes(), program.stem)
 
 
 def _described(program: Path) -> dict[str, Any]:
@@ -183,15 +184,15 @@ def _described(program: Path) -> dict[str, Any]:
     data: dict[str, Any] = {}
     if described.exists():
         try:
-            data = tomllib.loads(described.read_text("utf-8"))
-        except tomllib.TOMLDecodeError as error:
+            data = tomllib.loads(decode(described.read_bytes()))
+        except ValueError as error:
             raise ConfigError(f"{described}: not valid TOML: {error}") from None
     return {**data, "file": program.name}
 
 
 def _manifest(path: Path, manifest: Path) -> Iterator[PoolEntry]:
     try:
-        data = json.loads(manifest.read_text("utf-8"))
+        data = clean_json(json.loads(decode(manifest.read_bytes())))
     except ValueError as error:
         raise ConfigError(f"{manifest}: not valid JSON: {error}") from None
     named: set[str] = set()
@@ -202,12 +203,12 @@ def _manifest(path: Path, manifest: Path) -> Iterator[PoolEntry]:
             yield _entry(row, "", file, problem="lies outside of the pool")
         elif program.exists():
             named.add(program.name)
-            yield _entry(row, _text(program), f"{path.name}:{index}")
+            yield _entry(row, program.read_bytes(), f"{path.name}:{index}")
         else:
             yield _entry(row, "", file, problem="the file is missing")
     for program in sorted(path.glob("*.py")):
         if program.name not in named:
-            yield _entry({"file": program.name}, _text(program), program.stem)
+            yield _entry({"file": program.name}, program.read_bytes(), program.stem)
 
 
 def _rows(data: Any) -> list[Mapping[str, Any]]:
@@ -230,7 +231,7 @@ def _first(row: Mapping[str, Any], what: str) -> Any:
 
 
 def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | None = None) -> PoolEntry:
-    text, unreadable = _program(source)
+    text, raw, unreadable = _program(source)
     digest = hashlib.sha256(text.encode()).hexdigest()
     claimed = _first(row, "sha256")
     numbers = {key: _whole_number(row.get(key)) for key in ("cycle", "designer_version")}
@@ -240,7 +241,7 @@ def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | Non
             problem = unreadable
         elif not text.strip():
             problem = "the program is empty"
-        elif claimed and str(claimed).lower() != digest:
+        elif claimed and str(claimed).lower() not in (digest, hashlib.sha256(raw).hexdigest()):
             problem = "the SHA-256 does not match"
         elif wrong:
             problem = f"{wrong[0]} is {row[wrong[0]]!r}, not a whole number"
@@ -249,8 +250,8 @@ def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | Non
     environment = Environment(
         id=str(row["id"]) if ours else digest[:12],
         source=text,
-        hint=str(row.get("hint") or ""),
-        skill=str(_first(row, "skill") or ""),
+        hint=clean(str(row.get("hint") or "")),
+        skill=clean(str(_first(row, "skill") or "")),
         domain=_domain(row.get("domain"), text),
         document_id=str(row.get("document_id") or _first(row, "id") or name),
         cycle=numbers["cycle"] or 0,
@@ -261,14 +262,16 @@ def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | Non
     return PoolEntry(name, environment, problem)
 
 
-def _program(source: Any) -> tuple[str, str | None]:
-    """The text of a program, which may be stored as bytes, and why it cannot be read."""
+def _program(source: Any) -> tuple[str, bytes, str | None]:
+    """A program's text, its bytes as they were (a translated line end would break a sum), and why it cannot be read."""
     if isinstance(source, bytes):
         try:
-            return source.decode("utf-8"), None
-        except UnicodeDecodeError:
-            return "", "the program is not UTF-8"
-    return (source, None) if isinstance(source, str) else ("", None)
+            return decode(source), source, None
+        except ValueError as error:
+            return "", source, f"the program is {error}"
+    if isinstance(source, str):
+        return clean(source), source.encode("utf-8", "surrogatepass"), None
+    return "", b"", None
 
 
 def _whole_number(value: Any) -> int | None:
@@ -309,8 +312,3 @@ def _domain(given: object, source: str) -> Domain:
     if given in ("games", "tool_use"):
         return "games" if given == "games" else "tool_use"
     return "tool_use" if _TOOL_USE.search(source) else "games"
-
-
-def _text(path: Path) -> str:
-    """The file as it is: a translated line end would break its sum."""
-    return path.read_bytes().decode("utf-8", errors="replace")
