@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +26,7 @@ from spadework.envs.sandbox.base import Limits, Session, SyncSession
 from spadework.episode import LiveEpisode, SyncEpisode
 from spadework.errors import ConfigError
 from spadework.observer import NullObserver, Observer
-from spadework.ranking.answers import load_prompts
+from spadework.ranking.answers import Grader, load_prompts
 from spadework.ranking.rank import Item, Ranked, Table, by_regret, rank_item
 from spadework.selfplay.play.plan import plan_plays, play_all
 from spadework.types import Episode
@@ -153,8 +155,9 @@ async def rank_async(
     watcher = observer or NullObserver()
     wanted = _items(items)
     with one_error():
-        async with open_agent(agent, config, watcher) as (settings, policy, sandbox):
-            table = Table(policy, sandbox, lambda domain: build.build_play(settings, domain), n, settings.run.seed)
+        async with aclosing(Grader()) as grader, open_agent(agent, config, watcher) as (settings, policy, sandbox):
+            play = partial(build.build_play, settings)
+            table = Table(policy, sandbox, play, n, settings.run.seed, grader)
             watcher.stage(None, "rank", len(wanted))
             ranked: list[Ranked] = []
             numbered = list(enumerate(wanted))

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from spadework.cli.evals import contamination
 from spadework.cli.evals import tables as eval_tables
-from spadework.errors import ConfigError
+from spadework.cli.faults import print_faults
+from spadework.errors import ConfigError, causes
 from spadework.evals.heldout import split_by_document
 from spadework.evals.records import SuiteResult, read_results
 from spadework.evals.reference import source
@@ -175,6 +176,13 @@ def _show(args: argparse.Namespace, console: Console) -> None:
 
 def _print_results(results: Sequence[SuiteResult], which: str, console: Console) -> None:
     console.print(eval_tables.result_table(results))
+    faults = [item.fault for result in results for item in result.items if item.fault is not None]
+    print_faults(console, causes(faults))
+    for result in results:
+        if result.dropped:
+            fields = ", ".join(result.dropped)
+            told = f"{result.setting.suite}: the endpoint refused {fields}; it sampled without, as it does by default"
+            console.print(told, soft_wrap=True)
     beside = eval_tables.reference_table(results, which)
     if beside is not None:
         console.print()

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from spadework.background import BackgroundLoop
 from spadework.errors import ProgramError
+from spadework.text import clean
 
 T = TypeVar("T")
 
@@ -39,13 +40,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What ``reset`` and ``step`` give: reset has reward 0 and has not ended."""
+    """What ``reset`` and ``step`` give: reset has reward 0 and has not ended.
+
+    Its observation has passed ``text.clean``, whatever sandbox it comes from.
+    """
 
     observation: str
     reward: float = 0.0
     terminated: bool = False
     truncated: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "observation", clean(self.observation))
 
     @property
     def done(self) -> bool:
@@ -81,8 +88,8 @@ class Session(Protocol):
     async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
         """One episode after the other, each a reset and then its actions until the program ends it.
 
-        Gives what the reset gave and a step for each action that was taken. Raises as ``reset`` and ``step`` do; a
-        ``ProgramError`` carries the action that it fell over in a note.
+        Gives what the reset gave and a step for each action that was taken, all without their ``info``. Raises as
+        ``reset`` and ``step`` do; a ``ProgramError`` carries the action that it fell over in a note.
         """
         ...
 
@@ -171,9 +178,9 @@ async def play_singly(session: Session, scripts: Sequence[Script]) -> list[list[
     """``Session.play`` by ``reset`` and ``step``, for sessions that save nothing by taking them together."""
     episodes: list[list[Step]] = []
     for seed, actions in scripts:
-        episodes.append([await session.reset(seed)])
+        episodes.append([replace(await session.reset(seed), info={})])
         for action in actions:
-            episodes[-1].append(await act(session, action))
+            episodes[-1].append(replace(await act(session, action), info={}))
             if episodes[-1][-1].done:
                 break
     return episodes

@@ -23,6 +23,8 @@ tokens_per_second   ``tokens`` over the time of the whole update
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -34,7 +36,7 @@ import torch
 from torch import Tensor, nn
 
 from spadework import types
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import Caps, Hyperparameters, Metrics
 from spadework.policies.local.checkpoint import read_checkpoint, replace_folder, write_checkpoint
 from spadework.policies.local.distributed import Ranks
@@ -119,6 +121,7 @@ class LocalTrainer:
         self._device = next(model.parameters()).device
         self._pass = self._pass_of(model)
         self._start: TargetPass | None = None
+        self._stopped = threading.Event()
         self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self.reset_optimizer()
 
@@ -145,11 +148,20 @@ class LocalTrainer:
         Raises:
             PolicyError: The engine was closed.
         """
-        return await self._policy.run(lambda: self.update(True, batch, hp))
+        return await self._in_thread(True, batch, hp)
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask: a plain sum, normalised by the caller."""
-        return await self._policy.run(lambda: self.update(False, batch, hp))
+        return await self._in_thread(False, batch, hp)
+
+    async def _in_thread(self, surrogate: bool, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
+        """``update`` in the model's thread. When this is cancelled, the thread stops at the next pack."""
+        self._stopped.clear()
+        try:
+            return await self._policy.run(lambda: self.update(surrogate, batch, hp))
+        except asyncio.CancelledError:
+            self._stopped.set()
+            raise
 
     async def sync(self) -> Speaker:
         """Copy the trained weights into the sampler; its version grows by one and its prefixes are forgotten."""
@@ -287,6 +299,7 @@ class LocalTrainer:
     ) -> None:
         """One step of the optimiser over the packs of a mini-batch."""
         for pack, old in zip(part.packs, olds, strict=True):
+            self._check_stopped()
             logprobs, entropy = self._pass(pack)
             loss = loss_of(pack, logprobs, logprobs.detach() if old is None else old, sums)
             sums.loss += float(loss.detach())
@@ -305,6 +318,12 @@ class LocalTrainer:
         sums.grad_norm = float(whole(nn.utils.clip_grad_norm_(self._trained.values(), hp.grad_clip)))
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
+
+    def _check_stopped(self) -> None:
+        """Raises ``PolicyError`` once nobody waits for this update any more. Several ranks finish theirs in step."""
+        if self._stopped.is_set() and self._ranks is None:
+            self._optimizer.zero_grad(set_to_none=True)
+            raise PolicyError("STOPPED", "the update was cancelled")
 
     def _reference(self, pack: PackTensors) -> Tensor:
         """Log-probabilities of the start model: the adapter switched off, or a copy loaded when first needed."""
