@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from spadework.errors import ConfigError
 
@@ -19,21 +20,30 @@ PANELS = (
 INK, COLOURS = "#333333", ("#1f6f8b", "#d1683c")
 
 
-def plot_run(series: Series, target: Path, title: str = "") -> None:
-    """Draw the curves of one run. Raises ``ConfigError`` without matplotlib."""
+def plot_run(series: Series, target: Path, title: str = "", gaps: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Draw the curves of one run; ``gaps`` (``evals.gap.as_json``) take the place of the first panel.
+
+    Raises ``ConfigError`` without matplotlib.
+    """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ImportError:
         raise ConfigError("drawing curves needs matplotlib: pip install 'spadework[local]'") from None
     figure = Figure(figsize=(10, 6), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True).flat
     for axis, (name, lines) in zip(axes, PANELS, strict=True):
-        for (metric, label), colour in zip(lines.items(), COLOURS, strict=True):
-            points = series.get(metric, ())
-            axis.plot([c + 1 for c, _ in points], [v for _, v in points], "o-", ms=3, lw=1.5, color=colour, label=label)
+        if gaps and (name, lines) == PANELS[0]:
+            name = _draw_gaps(axis, gaps)
+        else:
+            for (metric, label), colour in zip(lines.items(), COLOURS, strict=True):
+                points = series.get(metric, ())
+                places, values = [cycle + 1 for cycle, _ in points], [value for _, value in points]
+                axis.plot(places, values, "o-", ms=3, lw=1.5, color=colour, label=label)
         axis.set_title(name, fontsize=10, loc="left", color=INK)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.legend(fontsize=8, frameon=False)
         if name == "Curriculum":
             axis.axhline(0, color=INK, lw=0.5)
@@ -43,3 +53,22 @@ def plot_run(series: Series, target: Path, title: str = "") -> None:
         axis.set_xlabel("cycle")
     figure.suptitle(title, fontsize=11, color=INK)
     figure.savefig(target, dpi=130)
+
+
+def _draw_gaps(axis: Any, gaps: Sequence[Mapping[str, Any]]) -> str:
+    """The arms of the first group of held-out games, with their intervals; returns the panel's title."""
+    group = gaps[0]["group"]
+    own = [gap for gap in gaps if gap["group"] == group]
+    places = [gap["cycle"] + 1 for gap in own]
+    for key, label, colour in (
+        ("unhinted", "no hint", COLOURS[0]),
+        ("hinted", "own hint", COLOURS[1]),
+        ("placebo", "another's hint", "#999999"),
+    ):
+        arm = [gap[key] for gap in own]
+        if not arm[0]["n"]:
+            continue
+        means = [value["mean"] for value in arm]
+        reach = [[v["mean"] - v["low"] for v in arm], [v["high"] - v["mean"] for v in arm]]
+        axis.errorbar(places, means, yerr=reach, fmt="o-", ms=4, lw=1.5, capsize=3, color=colour, label=label)
+    return f"Held-out games won: {group}"

@@ -1,45 +1,38 @@
-"""What stands on the screen when a run ends: first against last cycles, and where the picture lies."""
+"""What stands on the screen when a run ends: held-out games, first against last cycles, and where the picture lies."""
 
 from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from spadework.analysis.closing import Closing, closing
 from spadework.analysis.curves import plot_run
 from spadework.errors import ConfigError
+from spadework.evals.gap import START, Gap, as_json, read_gaps
+from spadework.intervals import Interval
+from spadework.runs.files import write_text
 from spadework.runs.store import RunStore
-
-ROWS = {
-    "agent/anchor_return": "mean return on the anchors, unhinted",
-    "agent/unhinted_win_rate": "win rate, unhinted",
-    "agent/hinted_win_rate": "win rate, hinted",
-    "designer/regret": "regret (hinted - unhinted)",
-    "designer/ran_share": "designs that ran",
-    "designer/valid_share": "designs accepted",
-    "pool/learnable_share": "learnable environments (win rate 0.2 to 0.8)",
-}
 
 
 def print_summary(store: RunStore, console: Console) -> None:
-    """The table, and ``curves.png`` in the run directory."""
-    series = store.metrics()
-    cycles = max((len(points) for points in series.values()), default=0)
-    n = max(1, min(3, cycles // 2))
-    table = Table(title=f"first {n} against last {n} of {cycles} cycles", title_justify="left")
-    table.add_column("measure")
-    table.add_column("first", justify="right")
-    table.add_column("last", justify="right")
-    for name, label in ROWS.items():
-        points = [value for _, value in series.get(name, ())]
-        if points:
-            table.add_row(label, f"{_mean(points[:n]):.2f}", f"{_mean(points[-n:]):.2f}")
-    console.print(table)
+    """The tables; ``summary.json`` and ``curves.png`` in the run directory hold the same figures."""
+    gaps, closed = read_gaps(store.path), closing(store)
+    if gaps:
+        console.print(_gap_table(gaps))
+    console.print(_closing_table(closed))
     written = len([row for row in store.rows("environments") if row["design_id"]])
-    paid = len(store.rows("scores"))
-    console.print(f"{written} environments of the model's own were played in both arms; {paid} designs were paid")
+    console.print(
+        f"{written} environments of the model's own were played; {len(store.rows('scores'))} designs were paid"
+    )
+    summary = {"held_out": as_json(gaps), "closing": _without_nan(asdict(closed))}
     picture = store.path / "curves.png"
     try:
-        plot_run(series, picture, store.path.name)
+        write_text(store.path / "summary.json", json.dumps(summary, indent=1) + "\n")
+        plot_run(store.metrics(), picture, store.path.name, gaps=as_json(gaps))
         console.print(f"curves: {picture}", highlight=False, soft_wrap=True)
     except ConfigError as error:
         console.print(str(error), markup=False)
@@ -48,5 +41,41 @@ def print_summary(store: RunStore, console: Console) -> None:
         console.print(f"curves: {picture} cannot be written: {error.strerror}", markup=False, soft_wrap=True)
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+def _gap_table(gaps: list[Gap]) -> Table:
+    table = Table(title="held-out games: share won, with 95 % intervals", title_justify="left")
+    for heading in ("games", "when", "no hint", "own hint", "another's hint", "own minus none", "work unasked"):
+        table.add_column(heading, justify="left" if heading in ("games", "when") else "right")
+    for group in dict.fromkeys(gap.group for gap in gaps):
+        for gap in [one for one in gaps if one.group == group]:
+            when = "start" if gap.cycle == START else f"cycle {gap.cycle + 1}"
+            cells = (gap.unhinted, gap.hinted, gap.placebo, gap.gap, gap.work)
+            table.add_row(f"{group} (n {gap.unhinted.n})", when, *map(_told, cells))
+    return table
+
+
+def _closing_table(closed: Closing) -> Table:
+    title = f"first {closed.span} against last {closed.span} of {closed.cycles} cycles"
+    table = Table(title=title, title_justify="left")
+    table.add_column("measure")
+    table.add_column("first", justify="right", no_wrap=True)
+    table.add_column("last", justify="right", no_wrap=True)
+    for row in closed.rows:
+        cells = [f"{_told(value)}  n {value.n}" for value in (row.first, row.last)]
+        table.add_row(f"{row.label}, of {row.unit}", *cells)
+    return table
+
+
+def _told(value: Interval) -> str:
+    if not value.n:
+        return "–"
+    if value.low != value.low:
+        return f"{value.mean:.2f}"
+    return f"{value.mean:.2f} ({value.low:.2f} to {value.high:.2f})"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and value != value else value  # noqa: PLR0124 - NaN is no JSON
