@@ -17,7 +17,7 @@ from spadework.policies.local.distributed import joined_ranks
 from spadework.policies.local.options import LocalOptions
 from spadework.policies.local.policy import load_local
 from spadework.policies.local.trainer import LocalTrainer
-from spadework.policies.local.worker import follow
+from spadework.policies.local.worker import run_worker
 from spadework.types import TrainingRow
 
 OPTIONS = LocalOptions(slots=2, parked=0, threads=1, dtype="float32", max_length=128, micro_batch_tokens=64)
@@ -89,7 +89,7 @@ def main() -> None:
     with joined_ranks() as ranks:
         _show_every_rank(folder, ranks.rank)
         if ranks.rank:
-            follow(ranks)
+            run_worker(ranks)
             return
         for mode, options in MODES.items():
             (folder / mode).mkdir()

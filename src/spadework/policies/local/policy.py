@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from spadework.policies.base import Completion, Message, SamplingParams
 from spadework.policies.chat import TokenChat
 from spadework.policies.local.continuous_batch import ContinuousBatch
-from spadework.policies.local.distributed import lead_ranks
+from spadework.policies.local.distributed import load_on_workers
 from spadework.policies.local.grammar import Grammars
 from spadework.policies.local.models import (
     check_model,
@@ -128,5 +128,5 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
     model = loaded.model.to(options.device)
     if options.lora_rank:
         model = with_adapter(model, options.lora_rank, run_seed)
-    ranks = lead_ranks(name_or_path, run_seed, options)
+    ranks = load_on_workers(name_or_path, run_seed, options)
     return policy, LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed), ranks)

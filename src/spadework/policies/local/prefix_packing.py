@@ -33,6 +33,8 @@ class Pack:
     logprobs: list[float] = field(default_factory=list)
     advantages: list[float] = field(default_factory=list)
     temperatures: list[float] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    """The row of each sampled token, counted from 0 in this pack. A whole row is always in one pack."""
 
     def tensors(self, device: torch.device) -> PackTensors:
         """The pack as tensors."""
@@ -45,6 +47,7 @@ class Pack:
             torch.tensor(self.logprobs, dtype=torch.float32, device=device),
             torch.tensor(self.advantages, dtype=torch.float32, device=device),
             torch.tensor(self.temperatures, dtype=torch.float32, device=device),
+            torch.tensor(self.rows, dtype=torch.long, device=device),
         )
 
 
@@ -60,6 +63,7 @@ class PackTensors:
     logprobs: Tensor
     advantages: Tensor
     temperatures: Tensor
+    rows: Tensor
 
 
 def build_packs(rows: Sequence[types.TrainingRow], budget: int) -> Iterator[Pack]:
@@ -117,6 +121,7 @@ def _insert(pack: Pack, path: list[int], tokens: Sequence[int]) -> list[int]:
 
 
 def _add_targets(pack: Pack, path: Sequence[int], row: types.TrainingRow) -> None:
+    number = pack.rows[-1] + 1 if pack.rows else 0
     for index in range(1, len(path) + 1):
         if row.loss_mask[index]:
             pack.nodes.append(path[index - 1])
@@ -124,6 +129,7 @@ def _add_targets(pack: Pack, path: Sequence[int], row: types.TrainingRow) -> Non
             pack.logprobs.append(row.logprobs[index])
             pack.advantages.append(row.advantages[index])
             pack.temperatures.append(row.temperature)
+            pack.rows.append(number)
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:

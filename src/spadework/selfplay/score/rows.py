@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from spadework.config import AgentSection
 from spadework.types import Episode, Group, Role, Segment
 from spadework.types import TrainingRow as Row
 
@@ -107,3 +108,29 @@ def _row(item: Scored, segment: Segment, weight: float) -> Row:
         policy_version=segment.policy_version,
         temperature=segment.temperature,
     )
+
+
+def rows_without_advantage(
+    groups: Sequence[Group], designer: Sequence[Scored], trained: Sequence[Row], settings: AgentSection
+) -> list[Row]:
+    """Rows that were sampled for training but have no advantage: only the KL and entropy terms can see them.
+
+    Args:
+        groups: of one cycle.
+        designer: the designs that were due.
+        trained: the rows of ``build_batch``, which are not repeated.
+        settings: which arms train, and what is masked.
+    """
+    agent = agent_rows(
+        groups,
+        lambda returns: (1.0,) * len(returns),  # any number but 0: groups without spread are wanted too
+        train_hinted=settings.train_hinted,
+        mask_truncated=settings.mask_truncated,
+        mask_malformed=settings.mask_malformed,
+    )
+    used = {row.source_id for row in trained}
+    rows = []
+    for item in (*agent, *designer):
+        if item.source_id not in used:
+            rows += [_row(item, segment, 0.0) for segment in item.segments if segment.sampled]
+    return rows
