@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from spadework import build
 from spadework.config import RunConfig
-from spadework.errors import RunError
+from spadework.errors import ConfigError, RunError
 from spadework.policies.base import Policy
 from spadework.runs.store import Checkpoint, CycleRecord, RunStore
 from spadework.selfplay.loop import Collected, SelfPlay
@@ -41,6 +41,14 @@ class Quiet:
         """See ``loop.Observer``."""
 
 
+def _check_update(config: RunConfig) -> None:
+    """Raises ``ConfigError`` for a setting that the engine would silently leave out."""
+    if config.update.by_role:
+        raise ConfigError("update.by_role: this engine takes one optimiser step over both roles; set it to false")
+    if config.update.ratio != "token":
+        raise ConfigError('update.ratio: this engine clips the ratio of each token; set it to "token"')
+
+
 class DrivenRun:
     """One run, driven from outside.
 
@@ -53,9 +61,11 @@ class DrivenRun:
 
     Raises:
         RunError: There are other settings, and nobody asked to take them over.
+        ConfigError: ``update`` asks for what no such engine does.
     """
 
     def __init__(self, config: RunConfig, path: Path, policy: Policy, *, change_config: bool, how: str) -> None:
+        _check_update(config)
         self.policy = policy
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="spadework", daemon=True)

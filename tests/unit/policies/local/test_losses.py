@@ -7,132 +7,14 @@ from typing import Any, Literal
 
 import pytest
 import torch
+from recorded_steps import HP, check_gradient, grouped_rows, model_at, record_steps, row, tiny
 
-from spadework.policies.base import Hyperparameters, RoleStep
+from spadework.policies.base import Hyperparameters
 from spadework.policies.local import losses
 from spadework.policies.local.losses import kl_estimate, surrogate_loss, target_logprobs
 from spadework.policies.local.models import load_model
 from spadework.policies.local.policy import LocalOptions, load_local
 from spadework.policies.local.prefix_packing import build_packs
-from spadework.policies.local.trainer import LocalTrainer
-from spadework.types import TrainingRow
-
-HP = Hyperparameters(lr=0.0, grad_clip=1e9)
-
-
-def row(tokens: list[int], prompt: int, rng: random.Random, group: str = "g") -> TrainingRow:
-    """A row whose tokens after the prompt are trained, but for some holes (an observation, the end of a cut turn)."""
-    mask = tuple(index >= prompt and index % 7 != 3 for index in range(len(tokens)))
-    return TrainingRow(
-        tokens=tuple(tokens),
-        loss_mask=mask,
-        logprobs=tuple(-4.5 - rng.random() * 2 if m else 0.0 for m in mask),
-        advantages=tuple(rng.gauss(0, 1) if m else 0.0 for m in mask),
-        role="agent",
-        group_id=group,
-        source_id="s",
-        policy_version=0,
-        temperature=rng.choice([0.7, 1.0]),
-    )
-
-
-def grouped_rows(seed: int = 0) -> list[TrainingRow]:
-    """Three groups of rows with common prompts, of which some replies are equal at first; and a lone row."""
-    rng = random.Random(seed)
-    rows = []
-    system = [rng.randrange(256) for _ in range(20)]
-    for group in range(3):
-        prompt = system + [rng.randrange(256) for _ in range(10 + 5 * group)]
-        start = [rng.randrange(256) for _ in range(4)]
-        for index in range(5):
-            reply = (start if index % 2 else []) + [rng.randrange(256) for _ in range(rng.randint(1, 30))]
-            rows.append(row(prompt + reply, len(prompt), rng, str(group)))
-    lone = [rng.randrange(256) for _ in range(150)]
-    return [*rows, row(lone, 60, rng), rows[0]]
-
-
-def logprob_table(model: torch.nn.Module, row: TrainingRow) -> torch.Tensor:
-    """Log-probabilities [length, vocabulary] after each token of a row, by a plain forward pass."""
-    logits: torch.Tensor = model(torch.tensor([row.tokens])).logits[0]
-    return torch.log_softmax(logits / row.temperature, -1)
-
-
-def reference_loss(
-    model: torch.nn.Module,
-    rows: list[TrainingRow],
-    hp: Hyperparameters,
-    old_model: torch.nn.Module,
-    start: torch.nn.Module | None = None,
-) -> torch.Tensor:
-    """The loss of ``Hyperparameters`` written out row by row and token by token, without packs."""
-    surrogate, regulariser, trained = torch.zeros(()), torch.zeros(()), 0
-    for r in rows:
-        new = logprob_table(model, r)
-        with torch.no_grad():
-            old = logprob_table(old_model, r)
-            first = logprob_table(start, r) if start is not None else None
-        places = [t for t in range(1, len(r.tokens)) if r.loss_mask[t]]
-        trained += len(places)
-        log_ratios = [new[t - 1, r.tokens[t]] - old[t - 1, r.tokens[t]] for t in places]
-        log_weights = [old[t - 1, r.tokens[t]].item() - r.logprobs[t] for t in places]
-        if hp.ratio == "sequence":
-            log_ratios = [torch.stack(log_ratios).mean()] * len(places)
-            log_weights = [sum(log_weights) / len(places)] * len(places)
-        for t, log_ratio, log_weight in zip(places, log_ratios, log_weights, strict=True):
-            ratio, weight = log_ratio.exp(), min(math.exp(log_weight), hp.importance_cap)
-            bounded = ratio.clamp(1 - hp.clip_low, 1 + hp.clip_high)
-            surrogate = surrogate - weight * torch.min(ratio * r.advantages[t], bounded * r.advantages[t])
-            if first is not None:
-                gap = first[t - 1, r.tokens[t]] - new[t - 1, r.tokens[t]]
-                regulariser = regulariser + hp.kl_coef * (gap.exp() - gap - 1)
-            regulariser = regulariser + hp.entropy_coef * (new[t - 1].exp() * new[t - 1]).sum()
-    return surrogate + regulariser / trained
-
-
-@dataclasses.dataclass
-class Step:
-    """One optimiser step of a trainer: the weights before it, and the gradients that it takes."""
-
-    role: str
-    weights: dict[str, torch.Tensor]
-    gradients: dict[str, torch.Tensor]
-
-
-def record_steps(trainer: LocalTrainer, monkeypatch: pytest.MonkeyPatch) -> list[Step]:
-    """A list that grows by each optimiser step that the trainer takes."""
-    steps: list[Step] = []
-    take = trainer._optimizers.step
-
-    def recorded(step: RoleStep, hp: Hyperparameters) -> float:
-        weights = {name: p.detach().clone() for name, p in trainer._trained.items()}
-        gradients = {name: p.grad.clone() for name, p in trainer._trained.items() if p.grad is not None}
-        steps.append(Step(step.role, weights, gradients))
-        return take(step, hp)
-
-    monkeypatch.setattr(trainer._optimizers, "step", recorded)
-    return steps
-
-
-def model_at(weights: dict[str, torch.Tensor]) -> Any:
-    model = load_model("tiny-random", seed=2).model
-    model.load_state_dict(weights, strict=False)
-    return model
-
-
-def check_gradient(step: Step, rows: list[TrainingRow], hp: Hyperparameters, old: Any) -> float:
-    """Compare a step's gradients with those of the hand-written loss; returns that loss."""
-    model, start = model_at(step.weights), load_model("tiny-random", seed=2).model
-    loss = reference_loss(model, rows, hp, old, start if hp.kl_coef else None)
-    loss.backward()  # type: ignore[no-untyped-call]
-    for name, parameter in model.named_parameters():
-        error = float((step.gradients[name] - parameter.grad).norm() / parameter.grad.norm())
-        assert error < 2e-3, f"{name}: {error}"
-    return loss.item()
-
-
-def tiny(budget: int = 200) -> LocalTrainer:
-    options = LocalOptions(threads=1, dtype="float32", micro_batch_tokens=budget)
-    return load_local("tiny-random", run_seed=2, options=options)[1]
 
 
 @pytest.mark.parametrize("budget", [64, 200, 4096])

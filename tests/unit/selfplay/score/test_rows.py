@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from spadework.config import AgentSection
 from spadework.selfplay.score.advantages import group_advantages
-from spadework.selfplay.score.rows import Scored, agent_rows, build_batch
+from spadework.selfplay.score.rows import Scored, agent_rows, build_batch, rows_without_advantage
 from spadework.types import Episode, Fault, Group, Segment, Turn
 
 
@@ -99,3 +100,19 @@ def test_malformed_turns_can_be_masked_wherever_the_history_forked():
         ((False, False, False, False, True), (0.0, 0.0, 0.0, 0.0, -2.0)),
         ((False, False), (0.0, 0.0)),
     ]
+
+
+def test_rows_without_an_advantage_are_what_was_sampled_for_training_and_is_not_in_the_batch():
+    groups = [
+        group(episode(0, 1.0), episode(1, 1.0)),  # no spread
+        group(episode(2, 1.0), episode(3, 0.0), episode(4, 0.0, ending="truncated")),
+        group(episode(5, 1.0, "hinted"), episode(6, 1.0, "hinted"), arm="hinted"),
+    ]
+    unpaid, paid = (Scored((segment(3),), value, "designer", "g", name) for value, name in ((0.0, "d0"), (1.0, "d1")))
+    settings = AgentSection(mask_truncated=True)
+    agent = agent_rows(groups, group_advantages, train_hinted=False, mask_truncated=True)
+    trained = build_batch([*agent, unpaid, paid])
+    rows = rows_without_advantage(groups, [unpaid, paid], trained, settings)
+    assert [row.source_id for row in rows] == ["e0", "e1", "d0"]
+    assert not any(any(row.advantages) for row in rows)
+    assert all(any(row.loss_mask) for row in rows)
