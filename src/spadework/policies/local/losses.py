@@ -1,4 +1,8 @@
-"""The losses of a token row (method section 8), all plain sums over tokens, and the log-probabilities they need."""
+"""The terms of the loss (method section 8), and the log-probabilities and entropies that they need.
+
+``policies.base.Hyperparameters`` has the formula of the whole. Nothing here knows of rows, packs or models but the ids
+that say which tokens belong to one row.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from torch import Tensor, nn
 from spadework.policies.base import Hyperparameters
 
 _CHUNK = 512
-"""Tokens whose vocabulary-sized logits exist at once."""
+"""Tokens whose logits, one for each entry of the vocabulary, exist at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +106,11 @@ class _TargetLogprobs(torch.autograd.Function):
         states, low = hidden.to(dtype), weight.to(dtype)
         norms, chosen, entropies = [], [], []
         pieces = (torch.split(tensor, _CHUNK) for tensor in (states, targets, temperatures))
-        for part, wanted, warmth in zip(*pieces, strict=True):
-            logits = _scaled_logits(part, low, warmth)
+        for part, part_targets, part_temperatures in zip(*pieces, strict=True):
+            logits = _scaled_logits(part, low, part_temperatures)
             norm = logits.logsumexp(dim=-1, keepdim=True)
-            chosen.append((logits.gather(1, wanted[:, None]) - norm)[:, 0])
-            logits.sub_(norm)
+            chosen.append((logits.gather(1, part_targets[:, None]) - norm)[:, 0])
+            logits.sub_(norm)  # log-probabilities from here on, in place
             entropies.append(-torch.linalg.vecdot(logits.exp(), logits))
             norms.append(norm)
         entropy = torch.cat(entropies)
