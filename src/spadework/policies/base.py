@@ -1,8 +1,8 @@
-"""The seams of a model: ``Policy`` speaks, ``Trainer`` learns, ``Chat`` is one conversation.
+"""The protocols of a model: ``Policy`` samples, ``Trainer`` learns, and ``Chat`` is one conversation with a policy.
 
-A conversation, not a bare token prompt, is what the rest of the house holds: an engine with token ids appends what it
-sampled and never re-renders a history, and an endpoint that only takes text can still design, play and rank. An
-endpoint satisfies ``Policy`` and not ``Trainer``, so training a frozen model does not type-check.
+The method works with conversations and not with token prompts. So an engine with token ids can append what it sampled
+and never tokenises a history again, while an endpoint that only takes text can still design, play and rank. An endpoint
+satisfies ``Policy`` and not ``Trainer``: code that would train a frozen model does not type-check.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Chat(Protocol):
     async def reply(self, params: SamplingParams, key: Key) -> Completion:
         """Sample the assistant's next message and append it. Raises ``PolicyError``.
 
-        ``key`` seeds the draw, so the same key, history and weights give the same reply.
+        ``key`` seeds the sampling, so the same key, history and weights give the same reply.
         """
         ...
 
@@ -191,19 +191,22 @@ class Trainer(Protocol):
         ...
 
     async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
-        """One update by the clipped policy-gradient objective. Raises ``PolicyError``."""
+        """Make one update by the clipped policy-gradient loss of ``Hyperparameters``. Raises ``PolicyError``."""
         ...
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
-        """One update by cross-entropy on the loss mask, weighted by ``advantages`` (supervised warm-up)."""
+        """Make one update by cross-entropy on the loss mask, weighted by ``advantages`` (supervised warm-up).
+
+        One optimiser step takes all rows, whatever ``hp.role_steps`` says.
+        """
         ...
 
     async def sync(self) -> Policy:
-        """Make the policy speak with the trained weights; its version grows by one."""
+        """Give the policy the trained weights; its version grows by one."""
         ...
 
     def save(self, path: Path) -> None:
-        """Write weights, optimiser and generators into the folder ``path``."""
+        """Write weights, moments and the policy's version into the folder ``path``."""
         ...
 
     def export(self, path: Path) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,12 +25,10 @@ from spadework.policies.local.distributed import Ranks, part_like, shard_model, 
 from spadework.policies.local.losses import kl_estimate, surrogate_loss
 from spadework.policies.local.models import LoadedModel
 from spadework.policies.local.optimizers import Optimizers
+from spadework.policies.local.options import LocalOptions
 from spadework.policies.local.prefix_packing import PackTensors, blank_pack, build_packs, share_rows
 from spadework.policies.local.target_pass import TargetPass
 from spadework.policies.local.update_metrics import UpdateMetrics
-
-if TYPE_CHECKING:
-    from spadework.policies.local.options import LocalOptions
 
 T = TypeVar("T")
 LossOf = Callable[[PackTensors, Tensor, Tensor], Tensor]
@@ -293,7 +291,7 @@ def _cross_entropy(pack: PackTensors, logprobs: Tensor, old: Tensor) -> Tensor:
 
 
 def merged_weights(model: Any) -> dict[str, Tensor]:
-    """The weights by the names of the plain model, adapters added in; divided ones on rank 0 alone."""
+    """The weights by the names of the plain model, with the adapter added in. Sharded ones are on rank 0 alone."""
     if not hasattr(model, "peft_config"):
         return {name: whole_on_first(parameter) for name, parameter in model.named_parameters()}
     weights = {}

@@ -1,10 +1,12 @@
 """``TinkerTrainer``: one update of an adapter behind the Tinker API, with our own advantages.
 
-The objective is that of ``losses.surrogate_loss``. A first pass gives the log-probabilities at the start of the update;
-they go back as those of the sampler, the truncated importance weights go into the advantages, and the server's ``ppo``
-loss is then ours term for term. A server that takes means over sequences is corrected for: see ``_datum``.
+The loss is that of ``Hyperparameters``, with the ratio of each token. A first pass over the batch gives the
+log-probabilities at the start of the update. They are sent to the server as those of the sampler, and the truncated
+importance weights are multiplied into the advantages; the server's ``ppo`` loss is then ours term by term. ``_datum``
+corrects for servers that take means over sequences.
 
-The KL to the start model enters through its gradient at the start of the update, exact for one step a batch.
+The API has no KL term, so the gradient of the KL at the start of the update is added to the advantages. That is exact
+for the first optimiser step of a batch.
 """
 
 from __future__ import annotations
@@ -45,21 +47,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Targets:
-    """A row's predicted tokens: everything has one entry less than the row has tokens."""
+    """A row as the server takes it. All columns have one entry less than the row has tokens, whose first is given."""
 
     row: types.TrainingRow
     mask: NDArray[np.bool_]
     old: Floats
     """Log-probabilities at the start of the update."""
     advantages: Floats
-    """With the importance weights and the KL's gradient folded in; 0 where nothing trains."""
+    """Advantages times importance weights, minus the gradient of the KL term; 0 where nothing trains."""
 
 
 class TinkerTrainer:
-    """``Trainer`` of an adapter on a server, whose weights a ``TinkerPolicy`` speaks with.
+    """``Trainer`` of an adapter on a server, with which a ``TinkerPolicy`` samples.
 
     Args:
-        link: To the service.
+        link: The connection to the service.
         policy: Gets the trained weights at ``sync``.
         client: The service's training client.
         model: The base model's name on the server.
@@ -71,7 +73,7 @@ class TinkerTrainer:
 
     @property
     def caps(self) -> Caps:
-        """Everything but determinism: the server batches as it likes."""
+        """Everything but determinism: the server forms its batches by itself."""
         return Caps(token_ids=True, logprobs=True, fit=True, reference_kl=True, deterministic=False)
 
     async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
@@ -88,19 +90,19 @@ class TinkerTrainer:
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask.
 
-        At the weights it starts from, the surrogate has the gradient of cross-entropy when the sampler's
-        log-probabilities are the trainer's own; so they are taken for such. Raises ``PolicyError``.
+        Where the ratio and the importance weight are 1, the surrogate has the gradient of cross-entropy. So the rows
+        are sent as if the present weights had sampled them. Raises ``PolicyError``.
         """
         plain = dataclasses.replace(hp, kl_coef=0.0, entropy_coef=0.0, role_steps=())
         return await self._update(batch, plain, off_policy=False)
 
     async def sync(self) -> TinkerPolicy:
-        """Make the policy speak with the trained weights; its version grows by one."""
+        """Give the policy the trained weights; its version grows by one."""
         await self._push(self._policy.version + 1)
         return self._policy
 
     def save(self, path: Path) -> None:
-        """Save weights and optimiser on the server, and where they lie there into the folder ``path``."""
+        """Save weights and moments on the server, and write their address there into the folder ``path``."""
         saved = self._link.block(
             lambda: self._link.result(self._client.save_state_async(f"spadework-{uuid.uuid4().hex}"), "save_state")
         )
@@ -168,7 +170,7 @@ class TinkerTrainer:
 
     async def _push(self, version: int) -> None:
         client = await self._link.wait(self._client.save_weights_and_get_sampling_client_async(), "save_weights")
-        self._policy.speak_with(client, version)
+        self._policy.sample_with(client, version)
 
     async def _update(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters, *, off_policy: bool) -> Metrics:
         started = time.perf_counter()
