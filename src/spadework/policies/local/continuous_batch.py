@@ -119,7 +119,7 @@ class ContinuousBatch:
     def step(self, admitted: Sequence[Request]) -> list[tuple[Request, Outcome]]:
         """Compute the prompts of ``admitted`` (at most ``free``), then sample one more token of every reply.
 
-        A reply gets its first token when its prompt is computed. Returns what each request that ended came to.
+        A reply gets its first token when its prompt is computed. Returns the outcomes of the requests that ended.
         """
         self._compact()
         outcomes = self._admit([request for request in admitted if not request.done])

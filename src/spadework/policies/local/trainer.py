@@ -1,7 +1,7 @@
 """``LocalTrainer``: one update of the weights, in the worker thread of the sampler that it feeds.
 
-Under torchrun every rank has one. What rank 0 is asked to do, it first has the others do too (``ranks``); each computes
-its share of the rows, and gradients are summed. ``update_metrics`` says what ``train`` and ``fit`` return.
+Under torchrun every rank has one. Before rank 0 carries out a call, it orders the same call from the others; each computes its
+share of the rows, and gradients are summed. ``update_metrics`` says what ``train`` and ``fit`` return.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SyncedPolicy(Policy, Protocol):
 class _PackedStep:
     """One optimiser step: this process's packs, and the tokens that all processes train in it."""
 
-    step: RoleStep
+    settings: RoleStep
     packs: list[PackTensors]
     trained: int
 
@@ -99,10 +99,6 @@ class LocalTrainer:
         return Caps(
             token_ids=True, logprobs=True, fit=True, reference_kl=True, deterministic=self._options.deterministic
         )
-
-    def reset_optimizer(self) -> None:
-        """Forget the moments, e.g. between warm-up and reinforcement learning."""
-        self._optimizers.reset()
 
     async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by the clipped policy-gradient objective; ``Hyperparameters`` has its formula.
@@ -208,7 +204,8 @@ class LocalTrainer:
         for _ in range(hp.epochs):
             for step, old in zip(steps, olds, strict=True):
                 self._backward(step, old, hp, loss_of, metrics)
-                metrics.set_norm(step.step.role, self._optimizers.step(step.step, hp))
+                norm = self._optimizers.step(step.settings, hp)
+                metrics.set_norm(step.settings.role, norm)
         if self._ranks is not None:
             shares, metrics = self._ranks.gather(metrics), UpdateMetrics()
             for share in shares:
@@ -222,13 +219,13 @@ class LocalTrainer:
             "tokens_per_second": tokens / (time.perf_counter() - started),
         }
 
-    def _packed(self, step: RoleStep, rows: Sequence[types.TrainingRow]) -> _PackedStep:
+    def _packed(self, settings: RoleStep, rows: Sequence[types.TrainingRow]) -> _PackedStep:
         rank, size = (self._ranks.rank, self._ranks.size) if self._ranks is not None else (0, 1)
         packed = [list(build_packs(share, self._options.micro_batch_tokens)) for share in share_rows(rows, size)]
         # Sharded weights are gathered by all ranks for every pass, so all ranks must make equally many passes.
         blanks = [blank_pack()] * (max(map(len, packed)) - len(packed[rank]))
         trained = sum(len(pack.targets) for packs in packed for pack in packs)
-        return _PackedStep(step, [pack.tensors(self._device) for pack in packed[rank] + blanks], trained)
+        return _PackedStep(settings, [pack.tensors(self._device) for pack in packed[rank] + blanks], trained)
 
     def _backward(
         self,
@@ -245,10 +242,10 @@ class LocalTrainer:
             metrics.add_pack(loss, pack.tokens.shape[1])
             metrics.add(entropy=entropy, token_loss=-logprobs)
             # These two are means over the step's tokens: over all packs and ranks, hence not over this pack's.
-            if packed.step.kl_coef:
+            if packed.settings.kl_coef:
                 kl = kl_estimate(logprobs, self._reference(pack))
                 metrics.add(kl_to_start=kl)
-                loss = loss + packed.step.kl_coef * kl.sum() / packed.trained
+                loss = loss + packed.settings.kl_coef * kl.sum() / packed.trained
             if hp.entropy_coef:
                 loss = loss - hp.entropy_coef * entropy.sum() / packed.trained
             loss.backward()  # type: ignore[no-untyped-call]

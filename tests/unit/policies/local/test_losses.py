@@ -105,7 +105,7 @@ async def test_the_kl_is_to_the_start_model(lora_rank: int) -> None:
     second = await trainer.train(rows, hp)
     assert second["kl_to_start"] > 1e-4
     flat = [dataclasses.replace(r, advantages=(0.0,) * len(r.tokens)) for r in rows]
-    trainer.reset_optimizer()
+    trainer._optimizers.reset()
     pulled = [(await trainer.train(flat, dataclasses.replace(hp, lr=2e-3)))["kl_to_start"] for _ in range(12)]
     assert pulled[-1] < pulled[0]
 
