@@ -1,7 +1,7 @@
 """``LocalTrainer``: one update of the weights, in the worker thread of the sampler that it feeds.
 
-Under torchrun every rank has one. Before rank 0 carries out a call, it orders the same call from the others; each computes its
-share of the rows, and gradients are summed. ``update_metrics`` says what ``train`` and ``fit`` return.
+Under torchrun every rank has one. Before rank 0 carries out a call, it orders the same call from the others; each then
+computes its share of the rows, and gradients are summed. ``update_metrics`` says what ``train`` and ``fit`` return.
 """
 
 from __future__ import annotations
