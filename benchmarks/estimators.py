@@ -19,13 +19,16 @@ from typing import Any
 import numpy as np
 from figures import Figure, parser, show
 
-from spadework.config import PlaySection, RewardSection
+from spadework.config import PlaySection, RewardSection, RunConfig
 from spadework.intervals import Interval, t_interval
 from spadework.selfplay.play.allocation import Allocation
 from spadework.selfplay.records import Evidence
-from spadework.selfplay.score.rewards import SkillAverages, raw_reward
+from spadework.selfplay.score.ledger import Ledger
+from spadework.selfplay.score.rewards import build_reward
+from spadework.selfplay.score.scoring import Scoring
 from spadework.selfplay.score.seeds import estimate, seed_means
-from spadework.types import Episode, Group
+from spadework.selfplay.score.skills import SkillAverages
+from spadework.types import Design, Episode, Group
 
 WINDOW = 4
 FULL = 16
@@ -85,10 +88,9 @@ def _sigmoid(x: Array) -> Array:
 
 def rewards(settings: RewardSection, window: Array, regret: Array) -> Array:
     """Raw rewards by the package's own formulas; learning potential is against an average of 0.5."""
-    averages = SkillAverages(0.98, 0.85)
-    averages.update("skill", 0.5)
+    reward = build_reward(settings)
     rows = zip(window.T.tolist(), regret.tolist(), strict=True)
-    return np.array([raw_reward(Evidence("skill", Interval(r), w[0], tuple(w)), settings, averages) for w, r in rows])
+    return np.array([reward(Evidence("skill", Interval(r), w[0], tuple(w), skill_returns=(0.5,))) for w, r in rows])
 
 
 def fixed(first: Array, later: list[Array], n: int) -> Seen:
@@ -231,7 +233,7 @@ def by_type(world: World, unpaired: Seen, paired: Seen, wise: Seen) -> list[Figu
     """Bias and error of every reward."""
     figures = []
     for kind in TYPES:
-        settings = RewardSection(type=kind)  # type: ignore[arg-type]
+        settings = RewardSection(type=kind)
         truth = world.truth(settings)
         for name, seen in (("unpaired", unpaired), ("paired", paired), ("adaptive", wise)):
             found = rewards(settings, seen.window, seen.regret)
@@ -260,7 +262,8 @@ def coverage(world: World, codes: Array) -> list[Figure]:
 def seeds_apart(count: int, seed: int) -> list[Figure]:
     """Four seeds played four times each: an environment solved on half of its seeds, and one that is always a coin."""
     rng = np.random.default_rng(seed)
-    plain, per_seed = RewardSection(type="plateau"), RewardSection(type="plateau", per_seed=True)
+    plain = build_reward(RewardSection(type="plateau"))
+    per_seed = build_reward(RewardSection.model_validate({"type": "plateau", "plateau": {"per_seed": True}}))
     figures = []
     for name, rates in (
         ("half of the seeds always solved", (1.0, 0.0)),
@@ -277,10 +280,53 @@ def seeds_apart(count: int, seed: int) -> list[Figure]:
             )
             means = tuple(seed_means(Group("e", "unhinted", episodes)).values())
             evidence = Evidence("skill", Interval(0.0), float(returns.mean()), (float(returns.mean()),), means)
-            for kind, settings in (("plateau", plain), ("plateau per seed", per_seed)):
-                values[kind].append(float(raw_reward(evidence, settings, SkillAverages(0.98, 0.85)) or 0.0))
+            for kind, reward in (("plateau", plain), ("plateau per seed", per_seed)):
+                values[kind].append(reward(evidence))
         figures += [figure(f"{kind}, {name}", float(np.mean(own)), "mean reward") for kind, own in values.items()]
     return figures
+
+
+def learning_potential(rounds: int, seed: int) -> list[Figure]:
+    """What the whole scoring pays under learning potential, against Eq. 4 to 6 worked out from the same plays."""
+    rng, every, skills = np.random.default_rng(seed), WINDOW, ("a", "b", "c")
+    config = RunConfig.model_validate({"run": {"cycles": rounds * every}, "reward": {"type": "learning_potential"}})
+    scoring = Scoring(config, Ledger(every, every), SkillAverages())
+    paid: dict[str, float] = {}
+    wins: dict[str, list[float]] = {}
+    for cycle in range(rounds * every):
+        designs = []
+        if cycle % every == 0:
+            ease = {f"{cycle}/{i}": rng.beta(0.5, 0.5) for i in range(24)}
+            designs = [_design(name, cycle, skills[i % 3]) for i, name in enumerate(ease)]
+        groups = []
+        for name, p in ease.items():
+            returns = (rng.random(FULL) < p).astype(float)
+            wins.setdefault(name, []).extend(returns)
+            groups.append(Group(name, "unhinted", tuple(_plays(name, cycle, returns))))
+        paid |= {score.design_id: score.raw for score in scoring.cycle(cycle, designs, groups).scores}
+    expected, slow = {}, {}
+    for first in range(0, rounds * every, every):
+        for i, skill in enumerate(skills):
+            own = {name: float(np.mean(wins[name])) for name in (f"{first}/{j}" for j in range(i, 24, 3))}
+            mean = float(np.mean(list(own.values())))
+            slow[skill] = 0.15 * slow[skill] + 0.85 * mean if skill in slow else mean
+            expected |= {name: abs(value - slow[skill]) for name, value in own.items()}
+    both = np.array([[paid[name], value] for name, value in expected.items()]).T
+    correlation = float(np.corrcoef(both)[0, 1])
+    return [
+        figure("learning potential paid, against Eq. 4-6", correlation, "correlation", "= 1", correlation > 1 - 1e-9)
+    ]
+
+
+def _design(name: str, cycle: int, skill: str) -> Design:
+    return Design(name, cycle, 0, 0, skill, "", (), "", "", "", (), (), environment_id=name)
+
+
+def _plays(name: str, cycle: int, returns: Array) -> list[Episode]:
+    return [
+        Episode("", cycle, name, "unhinted", i, i, (), (), "terminated", float(value), "")
+        for i, value in enumerate(returns)
+    ]
 
 
 def plot(points: dict[str, list[tuple[float, float]]], target: Path) -> None:
@@ -312,6 +358,7 @@ def main() -> int:
     figures, points = compare(count, 6.0, options.seed, barred=True)
     figures += compare(count, 2.0, options.seed, barred=False)[0]
     figures += seeds_apart(500, options.seed)
+    figures += learning_potential(10, options.seed)
     if options.plot:
         plot(points, options.plot)
     return 0 if show(figures, options.json) else 1

@@ -19,7 +19,7 @@ from typing import Any
 
 from figures import Figure, least, most, report, told
 
-from spadework.envs.sandbox.base import Limits
+from spadework.envs.sandbox.base import Limits, Step
 from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.sandbox.forkserver.instance import Instance
 from spadework.envs.sandbox.process import ProcessSandbox
@@ -255,12 +255,12 @@ async def crowd(quick: bool) -> list[Figure]:
     """Two thousand live instances, and the memory of an idle one."""
     count = 2000
     async with ForkServer() as sandbox:
-        sessions = [
-            session for session in await sandbox.open_many([TYPICAL] * count, Limits()) if isinstance(session, Instance)
-        ]
+        opened = (sandbox.open(TYPICAL, Limits()) for _ in range(count))
+        outcomes = await asyncio.gather(*opened, return_exceptions=True)
+        sessions = [session for session in outcomes if isinstance(session, Instance)]
         await asyncio.gather(*(session.reset(number) for number, session in enumerate(sessions)))
-        outcomes = await sandbox.step_many([(session, "right") for session in sessions])
-        played = sum(not isinstance(outcome, FaultError) for outcome in outcomes)
+        steps = await asyncio.gather(*(session.step("right") for session in sessions), return_exceptions=True)
+        played = sum(isinstance(step, Step) for step in steps)
         private = [
             size for session in sessions[:: 50 if quick else 10] if (size := private_mib(session.pid)) is not None
         ]

@@ -24,14 +24,14 @@ from spadework.evals.benchmark import Benchmark
 from spadework.evals.heldout import HeldOut, Rules, by_skill
 from spadework.evals.in_training import RunEvaluator
 from spadework.evals.registry import SuiteOptions, open_suite
-from spadework.evals.runner import Choice
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.policies.embedding import build_embedder
 from spadework.policies.hyperparameters import hyperparameters
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
-from spadework.runs.files import locked
-from spadework.runs.metrics import JsonlSink, Sink
+from spadework.runs.files import lock_when_free
+from spadework.runs.metrics import JsonlSink, OptionalSink, Sink, by_cycle
+from spadework.runs.store import RunStore
 from spadework.runs.trackers import open_trackers
 from spadework.selfplay.design.collapse import CollapseAlarm
 from spadework.selfplay.design.designer import Designer, DesignTools
@@ -51,8 +51,11 @@ from spadework.selfplay.pool.fixed import FixedPool
 from spadework.selfplay.pool.levelled import LevelledPool
 from spadework.selfplay.pool.pool import Pool
 from spadework.selfplay.records import Example
+from spadework.selfplay.score.advantages import build_advantage
+from spadework.selfplay.score.averages import build_average
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
+from spadework.selfplay.score.rewards import build_reward
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.types import Domain, Environment
 
 Note = Callable[[str], None]
@@ -107,6 +110,13 @@ def check_trains(config: RunConfig) -> None:
         )
     if config.model.name.startswith(TINKER):
         _check_tinker(config)
+
+
+def check_parts(config: RunConfig, where: str) -> None:
+    """Raises ``ConfigError``, which begins with ``where``, for a reward, estimator or average that cannot be built."""
+    build_reward(config.reward, where)
+    build_advantage(config.agent, where)
+    build_average(config.update, where)
 
 
 def build_engine(config: RunConfig, model: str | None = None) -> Engine:
@@ -283,7 +293,7 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
         pool=Pool(config.designer.environments + drawn + config.pool.replay, anchors),
         memory=memory,
         ledger=Ledger(config.delay, config.designer.every),
-        averages=SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
+        averages=SkillAverages(),
         seen=seen,
         alarm=CollapseAlarm(config.designer, text_diversity),
         fillers=fillers,
@@ -312,8 +322,7 @@ def _fixed_pool(config: RunConfig, source: Sequence[Environment]) -> FixedPool |
 
 
 def _controller(config: RunConfig) -> Controller:
-    averages = SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow)
-    return Controller(config.difficulty, averages)
+    return Controller(config.difficulty)
 
 
 def build_rules(config: RunConfig, episodes: int) -> Rules:
@@ -333,7 +342,7 @@ def build_evaluator(config: RunConfig, sandbox: Sandbox, run: Path) -> Evaluator
     _evaluation_suites(config, sandbox)  # what is missing is told before the run, not at the first evaluation
     jobs = 0 if config.run.deterministic else config.play.concurrency
     open_suites = functools.partial(_evaluation_suites, config, sandbox)
-    return RunEvaluator(open_suites, run, config.model.name, jobs, Choice(limit=config.eval.limit))
+    return RunEvaluator(open_suites, run, config.model.name, jobs, config.eval)
 
 
 def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
@@ -353,9 +362,12 @@ def _evaluation_suites(config: RunConfig, sandbox: Sandbox) -> list[Benchmark]:
     return [suite for suite in suites if suite.items()]
 
 
-def build_sinks(config: RunConfig, run: Path, first_cycle: int) -> list[Sink]:
+def build_sinks(config: RunConfig, store: RunStore, note: Note) -> list[Sink]:
     """JSON lines, and the trackers of ``track.to``. Raises ``ConfigError`` for one that is not installed."""
-    return [JsonlSink(run / "metrics.jsonl", first_cycle), *open_trackers(config, run, first_cycle)]
+    checkpoint = store.last_checkpoint()
+    first_cycle = checkpoint.cycle + 1 if checkpoint else 0
+    lines = JsonlSink(store.path / "metrics.jsonl", first_cycle, by_cycle(store.metrics()))
+    return [OptionalSink("metrics.jsonl", lines, note), *open_trackers(config, store.path, first_cycle, note)]
 
 
 async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> Engine:
@@ -365,7 +377,8 @@ async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> 
     examples = [e for e in bundled_examples(config) if e.level in config.warmup.levels]
     folder = cache_dir() / "warmup" / warmup_hash(config, examples, _versions())
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_suffix(".lock")):  # runs that start together warm up once
+    lock = folder.with_suffix(".lock")
+    async with lock_when_free(lock, lambda: note(f"warm-up: another process makes the same one; waiting for {lock}")):
         if not folder.exists():
             await _warm_up_into(folder, config, examples, sandbox, note)
     note(f"warm-up: {folder.name} (cached)")
@@ -387,18 +400,19 @@ async def _warm_up_into(
         await shadow.close()
         return [play for play in plays if play.win]
 
-    rows = await warmup_rows(engine.policy, config, examples, winning_plays)
-    note(f"warm-up: {len(rows)} rows of {len(examples)} examples, {config.warmup.epochs} epochs")
-
     def on_step(done: int, total: int, loss: float) -> None:
         if done % max(1, total // 6) == 0:
             note(f"warm-up: step {done}/{total}, loss {loss:.3f}")
 
-    await warm_up(engine.trainer, config, rows, on_step)
-    temporary = folder.with_name(f".{folder.name}.tmp")
-    engine.trainer.export(temporary)
-    temporary.replace(folder)
-    await engine.policy.close()
+    try:
+        rows = await warmup_rows(engine.policy, config, examples, winning_plays)
+        note(f"warm-up: {len(rows)} rows of {len(examples)} examples, {config.warmup.epochs} epochs")
+        await warm_up(engine.trainer, config, rows, on_step)
+        temporary = folder.with_name(f".{folder.name}.tmp")
+        engine.trainer.export(temporary)
+        temporary.replace(folder)
+    finally:
+        await engine.policy.close()
 
 
 def _versions() -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from spadework.text import clean
 from spadework.types import Fault, FaultKind
 
 
@@ -11,6 +15,10 @@ class SpadeworkError(Exception):
 
 class ConfigError(SpadeworkError):
     """A configuration, file or argument that cannot be used."""
+
+
+class ConfigWarning(UserWarning):
+    """A config that can be used, though not all of it means what its author thinks."""
 
 
 class RunError(SpadeworkError):
@@ -24,7 +32,7 @@ class FaultError(SpadeworkError):
 
     def __init__(self, code: str, message: str, detail: str = "") -> None:
         super().__init__(f"{code}: {message}")
-        self.fault = Fault(self.kind, code, message, detail)
+        self.fault = Fault(self.kind, code, clean(message), clean(detail))
 
 
 class ProgramError(FaultError):
@@ -40,15 +48,67 @@ class SandboxError(FaultError):
 
 
 class PolicyError(FaultError):
-    """The model or its endpoint gave no usable answer."""
+    """A model gave no usable answer; unless it is a ``ModelError``, the endpoint that serves it is to blame."""
 
-    kind = "endpoint"
+    kind: FaultKind = "endpoint"
+
+
+class ModelError(PolicyError):
+    """The model in this process failed: there is no endpoint to blame."""
+
+    kind = "model"
 
 
 class GraderError(FaultError):
     """A judge gave no usable verdict."""
 
     kind = "grader"
+
+
+class LateError(FaultError):
+    """Something had not ended when its deadline ran out."""
+
+    kind = "late"
+
+
+_BY_KIND: dict[FaultKind, type[FaultError]] = {
+    error.kind: error for error in (ProgramError, SandboxError, PolicyError, GraderError, ModelError, LateError)
+}
+
+
+def error_of(fault: Fault) -> FaultError:
+    """The error that carries a fault: what raising it again takes."""
+    return _BY_KIND[fault.kind](fault.code, fault.message, fault.detail)
+
+
+def blames_machinery(fault: Fault) -> bool:
+    """Whether endpoint, model or sandbox failed, so that the next piece of work will most likely fail as well.
+
+    A conversation that outgrows the model's context (``TOO_LONG``) is a matter of that conversation alone.
+    """
+    return fault.kind in ("endpoint", "model", "sandbox", "late") and fault.code != "TOO_LONG"
+
+
+def causes(faults: Iterable[Fault]) -> Counter[str]:
+    """How often each cause was met: the kind and code of a fault with the first line of its message."""
+    return Counter(f"{fault.kind} {fault.code} {_first_line(fault.message)}" for fault in faults)
+
+
+def cause_lines(counts: Mapping[str, int], most: int = 8) -> list[str]:
+    """``causes`` as lines for people, ``3 x endpoint CONNECTION http://… cannot be reached``, the most frequent first.
+
+    Of more than ``most`` causes the others are only counted.
+    """
+    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
+    lines = [f"{count} x {cause}" for cause, count in ordered[:most]]
+    rest = ordered[most:]
+    if rest:
+        lines.append(f"{sum(count for _, count in rest)} x {len(rest)} further causes")
+    return lines
+
+
+def _first_line(message: str) -> str:
+    return message.strip().partition("\n")[0]
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -1,4 +1,14 @@
-"""Means with two-sided confidence intervals: exact Student quantiles, no table and no library."""
+"""Two-sided confidence intervals for means, shares and differences, exact and without scipy.
+
+Choose by what the values are:
+
+* ``share_interval``: so many wins of so many tries (Clopper and Pearson, exact at every n);
+* ``mean_interval``: the mean of values that have a known range (Student, cut to the range);
+* ``difference_interval``: the difference between the means of two independent samples (Welch, cut to its range);
+* ``bounded``: an interval that was worked out without its range, cut to it;
+* ``t_interval`` and ``welch_interval``: the same without a range. They give no width to values without spread, so use
+  them where a program weighs the result, and the others where a person reads it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
+UNBOUNDED = (-math.inf, math.inf)
+"""The range of a quantity of which nothing is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its interval; the ends are NaN where fewer than two values leave them unknown."""
+    """A mean and its interval; the ends are NaN where the values leave them unknown."""
 
     mean: float
     low: float = math.nan
@@ -18,6 +33,73 @@ class Interval:
     sd: float = math.nan
     """Sample standard deviation of what the mean is over."""
     n: int = 0
+
+
+def share_interval(wins: int, n: int, confidence: float = 0.95) -> Interval:
+    """The share ``wins / n`` with the exact binomial interval of Clopper and Pearson; NaN ends for no tries.
+
+    The low end is the share at which so many wins or more have the chance (1 - confidence) / 2; the high end is the
+    share at which so few or fewer have it.
+    """
+    if not n:
+        return Interval(math.nan)
+    low, high = _clopper_pearson(wins, n, confidence)
+    share = wins / n
+    sd = math.sqrt(share * (1 - share) * n / (n - 1)) if n > 1 else math.nan
+    return Interval(share, low, high, sd, n)
+
+
+def mean_interval(values: Sequence[float], low: float, high: float, confidence: float = 0.95) -> Interval:
+    """The mean of values that lie in [``low``, ``high``], with Student's interval as ``bounded`` has it.
+
+    The ends are NaN for fewer than two values, and for equal values without a finite range.
+    """
+    return bounded(t_interval(values, confidence), low, high, confidence)
+
+
+def bounded(found: Interval, low: float, high: float, confidence: float = 0.95) -> Interval:
+    """An interval by Student or Welch of what lies in [``low``, ``high``], in the form in which people should see it.
+
+    It is cut to that range. It has no width where all values were equal, as two wins of two are; there it becomes the
+    range of means that leave such a sample a fair chance (``equal_values_interval``).
+    """
+    if found.n < 2:
+        return found
+    if _are_equal(found):
+        return equal_values_interval(found.mean, found.n, low, high, confidence)
+    return Interval(found.mean, max(low, found.low), min(high, found.high), found.sd, found.n)
+
+
+def difference_interval(
+    first: Sequence[float], second: Sequence[float], low: float, high: float, confidence: float = 0.95
+) -> Interval:
+    """The mean of ``first`` minus that of ``second``, independent values that all lie in [``low``, ``high``].
+
+    This is Welch's interval, cut to [low - high, high - low]. Where neither sample has any spread, each gets its own
+    interval of equal values, at a confidence that leaves the difference ``confidence`` in all.
+    """
+    found = welch_interval(first, second, confidence)
+    if found.n < 2:
+        return found
+    if _are_equal(t_interval(first)) and _are_equal(t_interval(second)):
+        each = (1 + confidence) / 2
+        one, two = (mean_interval(values, low, high, each) for values in (first, second))
+        return Interval(found.mean, one.low - two.high, one.high - two.low, 0.0, found.n)
+    width = high - low
+    return Interval(found.mean, max(-width, found.low), min(width, found.high), found.sd, found.n)
+
+
+def equal_values_interval(value: float, n: int, low: float, high: float, confidence: float = 0.95) -> Interval:
+    """The interval of the mean in [``low``, ``high``] when all of ``n`` values were ``value``.
+
+    Other values may have a share of up to q = 1 - ((1 - confidence) / 2)^(1 / n), for a larger share would have shown
+    itself in n tries. They can pull the mean by q towards either end of the range. For shares of 0 and 1 that is the
+    interval of Clopper and Pearson. The ends are NaN where the range is infinite.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return Interval(value, sd=0.0, n=n)
+    unseen = 1 - ((1 - confidence) / 2) ** (1 / n)
+    return Interval(value, value - unseen * (value - low), value + unseen * (high - value), 0.0, n)
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95, weights: Sequence[float] = ()) -> Interval:
@@ -40,10 +122,10 @@ def t_interval(values: Sequence[float], confidence: float = 0.95, weights: Seque
 
 
 def welch_interval(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
-    """The mean of ``first`` minus that of ``second``, for values that have nothing to do with each other.
+    """The mean of ``first`` minus that of ``second``, for two independent samples of unequal variance.
 
-    ``n`` is the smaller count and ``sd`` the standard error times its root; degrees of freedom after Satterthwaite,
-    rounded down.
+    ``n`` is the smaller count, and ``sd`` the standard error times the root of ``n``. The degrees of freedom are
+    Satterthwaite's, rounded down.
     """
     one, two = t_interval(first, confidence), t_interval(second, confidence)
     n = min(one.n, two.n)
@@ -69,12 +151,6 @@ def t_quantile(confidence: float, degrees: int) -> float:
     return (low + high) / 2
 
 
-def t_tail(t: float, degrees: int) -> float:
-    """The chance that Student's t is at least ``t``."""
-    beyond = (1 - _central(abs(t), degrees)) / 2
-    return beyond if t >= 0 else 1 - beyond
-
-
 def _central(t: float, degrees: int) -> float:
     """Probability between -t and t: the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(degrees))
@@ -87,3 +163,29 @@ def _central(t: float, degrees: int) -> float:
     if not odd:
         return sine * total
     return 2 / math.pi * (angle + (sine * total if degrees > 1 else 0.0))
+
+
+@lru_cache(maxsize=4_096)
+def _clopper_pearson(wins: int, n: int, confidence: float) -> tuple[float, float]:
+    tail = (1 - confidence) / 2
+    # A share of p gives more losses than wins exactly as a share of 1 - p gives more wins than losses.
+    return _share_with_tail(wins, n, tail), 1 - _share_with_tail(n - wins, n, tail)
+
+
+def _share_with_tail(wins: int, n: int, tail: float) -> float:
+    """The share at which ``wins`` or more of ``n`` have the chance ``tail``; 0 where no win was seen."""
+    if wins == 0:
+        return 0.0
+    counts = np.arange(wins, n + 1)
+    ways = np.array([math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) for k in range(wins, n + 1)])
+    low, high = 0.0, 1.0
+    for _ in range(60):  # the chance rises with the share, so bisection finds it to the last digit
+        share = (low + high) / 2
+        chance = float(np.exp(ways + counts * math.log(share) + (n - counts) * math.log1p(-share)).sum())
+        low, high = (share, high) if chance < tail else (low, share)
+    return (low + high) / 2
+
+
+def _are_equal(found: Interval) -> bool:
+    """Whether the values differ by no more than their sum was rounded."""
+    return found.sd <= 1e-12 * abs(found.mean)

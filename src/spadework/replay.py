@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from spadework.envs.check.players import Play, recite
 from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.episode import ReturnType, episode_return, first_observation
 from spadework.errors import ProgramError
-from spadework.rollout import ReturnType, episode_return, first_observation
 from spadework.types import CONTROL_ARMS, Ending, Environment, Episode, Turn
 
 Facts = dict[tuple[int | None, str], object]

@@ -1,4 +1,4 @@
-"""The only episode loop: a policy's chat against a session of the sandbox, with the hint of its arm.
+"""The only episode loop: a policy's chat drives an episode in the sandbox, with the hint of its arm.
 
 Every fault is caught here and becomes part of the episode; none becomes a return.
 """
@@ -6,22 +6,13 @@ Every fault is caught here and becomes part of the episode; none becomes a retur
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
-from typing import Literal
 
-from spadework.envs.actions import last_box
-from spadework.envs.contract import box
-from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
-from spadework.envs.tool_calls import parse_reply, played_text
+from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.episode import LiveEpisode, ReturnType
 from spadework.errors import FaultError
-from spadework.policies.base import Chat, Completion, Message, Policy, SamplingParams
-from spadework.types import Arm, Domain, Ending, Environment, Episode, Fault, Key, Turn
-
-ReturnType = Literal["last", "sum", "discounted"]
-
-USER = "User: "
-"""Marks the next instruction in an observation of tool use."""
+from spadework.policies.base import Chat, Message, Policy, SamplingParams
+from spadework.types import Arm, Environment, Episode, Fault, Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,118 +53,50 @@ class Play:
 
 async def play_episode(policy: Policy, sandbox: Sandbox, play: Play, settings: PlaySettings) -> Episode:
     """Play one episode to its end. Never raises for a fault: the episode carries it (``ending == "fault"``)."""
-    log = _Log()
+    live = LiveEpisode(play.environment.domain, settings.opening, settings.return_type, settings.discount)
+    chat: Chat | None = None
     with policy.attend():
         try:
             session = await sandbox.open(play.environment.source, settings.limits)
             try:
-                ending = await _converse(policy, session, play, settings, log)
+                opening = await live.open(session, play.seed, play.hint)
+                chat = policy.chat(opening, tools=session.tools)
+                await _converse(chat, live, play.key, settings)
             finally:
                 await session.close()
         except FaultError as error:
-            return _episode(play, log, "fault", math.nan, error.fault)
-    rewards = [turn.reward for turn in log.turns]
-    return _episode(play, log, ending, episode_return(rewards, ending, settings.return_type, settings.discount), None)
+            live.fail(error.fault)
+    return _episode(play, live, chat)
 
 
 def given_up(play: Play, fault: Fault) -> Episode:
     """What stands for an episode that somebody else ended."""
-    return _episode(play, _Log(), "fault", math.nan, fault)
+    live = LiveEpisode(play.environment.domain)
+    live.fail(fault)
+    return _episode(play, live, None)
 
 
-def first_observation(opening: str, hint: str) -> str:
-    """What the agent sees first: the program's opening, and the hint if there is one."""
-    return f"{opening}\n\nHINT: {hint}" if hint else opening
-
-
-def episode_return(rewards: list[float], ending: Ending, kind: ReturnType = "last", discount: float = 1.0) -> float:
-    """The return of an episode, clipped to [-1, 1] (method section 6).
-
-    ``last``: the last step's reward if the program terminated the episode, else 0. ``sum`` and ``discounted`` add up
-    the rewards of all steps, however it ended.
-    """
-    if kind == "last":
-        value = rewards[-1] if rewards and ending == "terminated" else 0.0
-    else:
-        gamma = discount if kind == "discounted" else 1.0
-        value = sum(reward * gamma**step for step, reward in enumerate(rewards))
-    return min(1.0, max(-1.0, value))
-
-
-class _Log:
-    """What has happened so far, kept outside of the loop so that a fault loses nothing of it."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-        self.last_observation = ""
-        self.chat: Chat | None = None
-
-
-async def _converse(policy: Policy, session: Session, play: Play, settings: PlaySettings, log: _Log) -> Ending:
-    step = await session.reset(play.seed)
-    first = first_observation(step.observation, play.hint)
-    chat = log.chat = policy.chat((*settings.opening, Message(role="user", content=first)), tools=session.tools)
-    observation = first
-    while True:
+async def _converse(chat: Chat, live: LiveEpisode, key: Key, settings: PlaySettings) -> None:
+    """Let the chat answer until the episode ends, by the program, its turns or the tokens."""
+    while not live.done:
         room = min(settings.sampling.max_tokens, settings.max_episode_tokens - chat.length)
         if room <= 0:
-            return "token_limit"
-        completion = await chat.reply(_capped(settings.sampling, room), (*play.key, len(log.turns)))
+            live.cut()
+            return
+        completion = await chat.reply(_capped(settings.sampling, room), (*key, len(live.turns)))
         if completion.finish_reason == "length":
-            log.turns.append(Turn(observation, completion.text, "", 0.0))
-            return "token_limit"
-        step = await _act(session, play, completion, observation, log)
-        if step.done:
-            return "terminated" if step.terminated else "truncated"
-        if len(log.turns) >= session.max_turns:
-            return "truncated"
-        observation = step.observation
-        for message in told(observation, log.turns[-1].action, play.environment.domain):
+            live.cut(completion.text)
+            return
+        for message in await live.advance(completion.text):
             chat.observe(message)
-
-
-async def _act(session: Session, play: Play, completion: Completion, observation: str, log: _Log) -> Step:
-    domain = play.environment.domain
-    action = to_action(completion.text, domain)
-    step = await session.step(action)
-    malformed = not action or (domain == "tool_use" and bool(parse_reply(action).problems))
-    log.turns.append(Turn(observation, completion.text, action, step.reward, malformed))
-    log.last_observation = step.observation
-    return step
-
-
-def to_action(reply: str, domain: Domain) -> str:
-    """What the environment gets of a reply; empty where it holds no action.
-
-    Games: the last balanced box, boxed again. Tool use: all of it but its thinking, if it holds a call or an answer.
-    """
-    if domain == "tool_use":
-        return played_text(reply) or ""
-    answer = last_box(reply)
-    return "" if answer is None else box(answer)
-
-
-def told(observation: str, action: str, domain: Domain) -> list[Message]:
-    """An observation as the messages of those who say it.
-
-    After tool calls, well-formed or not, ``tool`` speaks; the next instruction (a line that begins with ``User:``) is
-    the user's. All else is the user's too.
-    """
-    if domain == "games":
-        return [Message(role="user", content=observation)]
-    read = parse_reply(action)
-    if not (read.calls or read.problems):
-        return [Message(role="user", content=observation.removeprefix(USER))]
-    results, mark, instruction = observation.partition(f"\n{USER}")
-    messages = [Message(role="tool", content=results)]
-    return [*messages, Message(role="user", content=instruction)] if mark else messages
 
 
 def _capped(params: SamplingParams, room: int) -> SamplingParams:
     return params if room >= params.max_tokens else dataclasses.replace(params, max_tokens=room)
 
 
-def _episode(play: Play, log: _Log, ending: Ending, return_: float, fault: Fault | None) -> Episode:
+def _episode(play: Play, live: LiveEpisode, chat: Chat | None) -> Episode:
+    assert live.ending is not None
     return Episode(
         id=play.id,
         cycle=play.cycle,
@@ -181,10 +104,10 @@ def _episode(play: Play, log: _Log, ending: Ending, return_: float, fault: Fault
         arm=play.arm,
         index=play.index,
         seed=play.seed,
-        turns=tuple(log.turns),
-        segments=log.chat.segments if log.chat is not None else (),
-        ending=ending,
-        return_=return_,
-        last_observation=log.last_observation,
-        fault=fault,
+        turns=tuple(live.turns),
+        segments=chat.segments if chat is not None else (),
+        ending=live.ending,
+        return_=live.return_,
+        last_observation=live.last_observation,
+        fault=live.fault,
     )

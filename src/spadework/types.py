@@ -20,7 +20,8 @@ Arm = Literal["unhinted", "hinted", "placebo", "answer_only"]
 Role = Literal["agent", "designer"]
 Domain = Literal["games", "tool_use"]
 Ending = Literal["terminated", "truncated", "token_limit", "fault"]
-FaultKind = Literal["program", "sandbox", "endpoint", "grader"]
+FaultKind = Literal["program", "sandbox", "endpoint", "grader", "model", "late"]
+"""Who is to blame: the program, the sandbox, an endpoint, a grader or judge, the model in this process, the clock."""
 
 CONTROL_ARMS: tuple[Arm, ...] = ("placebo", "answer_only")
 """Arms that tell information from leakage: reported, never paid and never trained."""

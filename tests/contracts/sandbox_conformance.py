@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import textwrap
+from dataclasses import replace
 
 import pytest
 
@@ -86,8 +87,8 @@ class SandboxConformance:
         episodes = await many.play([(3, actions), (4, ()), (5, actions[:2])])
         for seed, episode in zip((3, 4, 5), episodes, strict=True):
             opening, *taken = episode
-            assert opening == await one.reset(seed)
-            assert taken == [await one.step(action) for action in actions[: len(taken)]]
+            assert opening == replace(await one.reset(seed), info={})
+            assert taken == [replace(await one.step(action), info={}) for action in actions[: len(taken)]]
         assert [len(episode) for episode in episodes] == [8, 1, 3]
         assert [step.done for step in episodes[0]] == [*[False] * 7, True]
         assert (await many.step(actions[2])) == await one.step(actions[2])

@@ -14,7 +14,7 @@ import pytest_asyncio
 from tinker_server import served
 
 from spadework.config import EndpointSection
-from spadework.errors import PolicyError
+from spadework.errors import ModelError, PolicyError
 from spadework.policies.base import Completion, Policy, SamplingParams
 from spadework.policies.chat import TokenChat
 from spadework.policies.server.openai import OpenAICompatPolicy
@@ -222,7 +222,8 @@ async def test_one_failure_among_many(policy: Policy) -> None:
         *(chat.reply(params(), (2, i)) for i, chat in enumerate([long, *chats])), return_exceptions=True
     )
     assert isinstance(results[0], PolicyError)
-    assert results[0].fault.kind == "endpoint"
+    assert results[0].fault.kind == ("model" if isinstance(results[0], ModelError) else "endpoint")
+    assert isinstance(results[0], ModelError) == (type(policy).__name__ == "LocalPolicy")
     assert all(isinstance(result, Completion) for result in results[1:])
     assert long.segments == ()
 

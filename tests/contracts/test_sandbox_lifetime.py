@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 from sandbox_conformance import GAME, LIMITS, step_of
 
-from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.envs.sandbox.base import Limits, Sandbox, Step
 from spadework.envs.sandbox.forkserver import audit, support
 from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
+from spadework.envs.sandbox.forkserver.instance import Instance
 from spadework.envs.sandbox.forkserver.kernel_facts import BROKEN, LOST, POOL_MEMORY
 from spadework.envs.sandbox.process import ProcessSandbox
-from spadework.errors import FaultError, ProgramError, SandboxError
+from spadework.errors import ProgramError, SandboxError
 
 BAD = "class BadEnv:\n    def __init__(self):\n        1 / 0\n"
 SPIN = step_of("while True: pass")
@@ -126,9 +127,9 @@ async def test_children_killed_from_outside_are_lost_and_the_others_play_on() ->
         await asyncio.gather(*(session.reset(1) for session in sessions))
         for session in sessions[::2]:
             os.kill(session.pid, signal.SIGKILL)
-        outcomes = await sandbox.step_many([(session, "x") for session in sessions])
+        outcomes = await asyncio.gather(*(session.step("x") for session in sessions), return_exceptions=True)
         assert all(isinstance(outcome, SandboxError) for outcome in outcomes[::2])
-        assert not any(isinstance(outcome, FaultError) for outcome in outcomes[1::2])
+        assert all(isinstance(outcome, Step) for outcome in outcomes[1::2])
 
 
 HOST = """
@@ -207,14 +208,15 @@ async def test_deadlines_begin_at_dispatch() -> None:
         sessions = [await sandbox.open(source, limits) for _ in range(4)]
         for session in sessions:
             await session.reset(1)
-        outcomes = await sandbox.step_many([(session, "x") for session in sessions])
-        assert not any(isinstance(outcome, FaultError) for outcome in outcomes)
+        outcomes = await asyncio.gather(*(session.step("x") for session in sessions), return_exceptions=True)
+        assert all(isinstance(outcome, Step) for outcome in outcomes)
 
 
-async def test_open_many_keeps_order_and_faults() -> None:
+async def test_a_program_that_does_not_load_spoils_none_that_open_beside_it() -> None:
     async with ForkServer(PoolLimits(zygotes=1)) as sandbox:
-        outcomes = await sandbox.open_many([GAME, BAD, GAME], LIMITS)
-        assert [isinstance(outcome, ProgramError) for outcome in outcomes] == [False, True, False]
+        opened = (sandbox.open(source, LIMITS) for source in (GAME, BAD, GAME))
+        outcomes = await asyncio.gather(*opened, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [Instance, ProgramError, Instance]
 
 
 CROWD = """

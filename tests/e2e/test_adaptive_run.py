@@ -25,7 +25,7 @@ SETTINGS = {
     "play.batch_episodes": 4,
     "play.plays_per_seed": 2,
     "play.tolerance": 0.6,
-    "reward.per_seed": "true",
+    "reward.plateau.per_seed": "true",
 }
 
 
@@ -66,9 +66,7 @@ def test_it_repeats_itself_and_scores_the_same_again(run: Path, tmp_path: Path) 
     assert story(train(tmp_path / "again")) == story(run)
     store = RunStore.read(run)
     again = rescore(store, store.config)
-    other = rescore(
-        store, store.config.model_copy(update={"reward": store.config.reward.model_copy(update={"per_seed": False})})
-    )
+    other = rescore(store, override_config(store.config, ["reward.plateau.per_seed=false"]))
     assert again.differing_cycles == ()
     assert not moved(again, rescore(store, store.config)).designs
     assert moved(again, other).designs

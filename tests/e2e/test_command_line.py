@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.runs import cli
+
+from spadework.config.files import load_config, parse_config
 
 
 def test_help_answers_at_once() -> None:
@@ -29,11 +31,17 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
-def test_dry_run_prints_the_resolved_config_and_the_corpus() -> None:
+def test_dry_run_prints_the_resolved_config_and_the_corpus(tmp_path: Path) -> None:
     done = cli("train", "scripted", "--dry-run", "--set", "play.episodes=7")
     assert done.returncode == 0
-    assert '"episodes": 7' in done.stdout
+    assert "episodes = 7" in done.stdout
     assert "documents in" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("#   memory")
+    (tmp_path / "mine.toml").write_text(done.stdout)
+    assert load_config(str(tmp_path / "mine.toml")) == load_config("scripted", ["play.episodes=7"])
+    whole = json.loads(cli("train", "scripted", "--dry-run", "--json").stdout)
+    assert parse_config(whole["config"], "here") == load_config("scripted")
+    assert whole["estimate"]["design_cycles"] == 2
 
 
 @pytest.mark.parametrize(
@@ -42,6 +50,8 @@ def test_dry_run_prints_the_resolved_config_and_the_corpus() -> None:
         (["scripted", "--set", "play.epsodes=7"], ["play.epsodes", "play.episodes"]),
         (["no-such-config"], ["no-such-config", "scripted"]),
         (["scripted", "--set", "corpus.path=missing.jsonl"], ["corpus.path", "missing.jsonl", "does not exist"]),
+        (["scripted", "--set", "pool.source=nothing.parquet"], ["nothing.parquet", "no such pool"]),
+        (["scripted", "--set", "sandbox.require=['nothing']"], ["nothing"]),
         (["scripted", "--set", "pool.anchors=['nobody']"], ["pool.anchors", "nobody", "division_with_remainder"]),
         (["scripted", "--set", "model.name=./no/such/model"], ["no/such/model"]),
         (["--resume"], ["--run DIR"]),
@@ -55,6 +65,7 @@ def test_mistakes_are_one_clear_paragraph(tmp_path: Path, arguments: list[str], 
     assert "Traceback" not in done.stderr
     for words in said:
         assert words in done.stderr
+    assert not (tmp_path / "run").exists(), "a start that fails leaves nothing"
 
 
 def test_broken_lines_of_a_corpus_are_reported_and_left_out(tmp_path: Path) -> None:
@@ -67,26 +78,41 @@ def test_broken_lines_of_a_corpus_are_reported_and_left_out(tmp_path: Path) -> N
     assert "1 broken lines" in done.stdout
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
-def test_a_full_disk_loses_nothing_but_the_cycle_in_flight(tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(small)], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
-        path = small / "run"
-        done = cli("train", "scripted", "--run", path, "--set", "run.cycles=60")
-        assert done.returncode == 2
-        assert "cannot be written" in done.stderr
-        assert "Traceback" not in done.stderr
-        subprocess.run(["mount", "-o", "remount,size=64m", str(small)], check=True)
-        before = len((path / "metrics.jsonl").read_text().splitlines())
-        done = cli(
-            "train", "scripted", "--run", path, "--resume", "--set", f"run.cycles={before + 2}", "--change-config"
-        )
-        assert done.returncode == 0, done.stderr
-    finally:
-        subprocess.run(["umount", str(small)], check=False)
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a disk of the given size, and gives it another size when asked again."""
+    folder = tmp_path / "small"
+
+    def mount(size: str) -> Path:
+        how = [f"remount,size={size}"] if folder.exists() else [f"size={size}", "-t", "tmpfs", "none"]
+        folder.mkdir(exist_ok=True)
+        done = subprocess.run(["mount", "-o", *how, str(folder)], capture_output=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no tmpfs can be mounted here: {done.stderr.decode().strip()}")
+        return folder
+
+    yield mount
+    subprocess.run(["umount", str(folder)], check=False, capture_output=True)
+
+
+def test_a_full_disk_loses_nothing_but_the_cycle_in_flight(small: Callable[[str], Path]) -> None:
+    path = small("1m") / "run"
+    done = cli("train", "scripted", "--run", path, "--set", "run.cycles=60")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr and "--resume" in done.stderr
+    assert "Traceback" not in done.stderr
+    small("64m")
+    before = len((path / "metrics.jsonl").read_text().splitlines())
+    assert before > 0
+    done = cli("train", "--run", path, "--resume", "--set", f"run.cycles={before + 2}")
+    assert done.returncode == 0, done.stderr
+    assert len((path / "metrics.jsonl").read_text().splitlines()) == before + 2
+
+
+def test_a_disk_too_small_for_a_cycle_leaves_nothing_and_the_same_command_works(small: Callable[[str], Path]) -> None:
+    command = ("train", "scripted", "--run", small("128k") / "run", "--set", "run.cycles=1")
+    done = cli(*command)
+    assert done.returncode == 2
+    assert "run the same command again" in done.stderr
+    assert not list(small("64m").iterdir())
+    assert cli(*command).returncode == 0

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -21,6 +24,7 @@ from spadework.config import EndpointSection
 from spadework.config.files import load_config
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.policies.server.openai import OpenAICompatPolicy
+from spadework.resources import shipped
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes
 from spadework.selfplay.loop import SelfPlay
@@ -64,6 +68,71 @@ def test_it_designs_plays_and_ranks(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main(["rank", str(pool), "-n", "4", *given, "--out", str(ranking)]) == 0
     ranked = [json.loads(line) for line in ranking.read_text().splitlines()]
     assert [one["episodes"] for one in ranked] == [8, 8] and not any(one["faults"] for one in ranked)
+
+
+@pytest.mark.parametrize("verb", ["play", "rank", "design", "train"])
+def test_a_dead_endpoint_is_named_and_nothing_is_made_of_it(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    games, url = str(shipped("examples") / "environments" / "games"), "http://127.0.0.1:9/v1"
+    asked = {
+        "play": ["play", games, "--endpoint", url, "--model", "x"],
+        "rank": ["rank", games, "--endpoint", url, "--model", "x", "--out", str(tmp_path / "r.jsonl")],
+        "design": ["design", "-n", "4", "--endpoint", url, "--model", "x", "--out", str(tmp_path / "pool")],
+        "train": [
+            *("train", "scripted", "--set", "designer.model=openai:x", "--set", "designer.train=false"),
+            *("--set", f'endpoint.urls=["{url}"]', "--run", str(tmp_path / "run")),
+        ],
+    }
+    began = time.monotonic()
+    assert main(asked[verb]) == 2
+    assert time.monotonic() - began < 15
+    said = capsys.readouterr()
+    assert f"'x' gives no answer: {url} cannot be reached: Connection refused" in said.err.splitlines()[-1]
+    assert "win rate" not in said.out and "nan" not in said.out
+    assert not list(tmp_path.glob("r.jsonl")) and not list(tmp_path.glob("pool/*.parquet"))
+
+
+def test_a_wrong_name_is_told_with_those_that_are_served(capsys: pytest.CaptureFixture[str]) -> None:
+    games = str(shipped("examples") / "environments" / "games")
+    with serving(Manners(models=("right",))) as server:
+        assert main(["play", games, "--endpoint", server.url, "--model", "wrong"]) == 2
+    assert "It serves right" in capsys.readouterr().err
+    assert main(["play", games, "--endpoint", server.url]) == 2
+    assert "--endpoint needs --model" in capsys.readouterr().err
+
+
+def test_an_endpoint_that_dies_on_the_way_stops_what_is_asked_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool, ranking = tmp_path / "pool", tmp_path / "ranking.jsonl"
+    quick = ["--set", "endpoint.retries=0"]
+    with serving() as server:
+        given = ["--config", "scripted", *QUICK, "--endpoint", server.url, "--model", "demo"]
+        assert main(["design", "-n", "5", *given, "--out", f"{pool}/"]) == 0
+        assert [path.name for path in sorted(pool.iterdir())] == ["pool.parquet", "pool.rejected.jsonl"]
+        server.manners = Manners(troubles={"500": 0.5})
+        assert main(["play", str(pool), "-n", "4", *given, *quick]) in (0, 1)
+        assert re.search(r"faults: \d+, by cause:\n +\d+ x endpoint SERVER http", capsys.readouterr().out)
+        server.manners, dying = Manners(), DyingAfter(1)
+        server._refusal = dying  # type: ignore[method-assign]
+        assert main(["rank", str(pool), "-n", "2", "--jobs", "1", *given, *quick, "--out", str(ranking)]) == 2
+        assert "3 in a row gave nothing" in capsys.readouterr().err and not ranking.exists()
+        assert ranking.with_suffix(".items.jsonl").read_text() == "", "what gave nothing is tried again"
+        dying.served = 0
+        assert main(["design", "-n", "99", "--jobs", "1", *given, *quick, "--out", str(pool)]) == 2
+        assert "3 in a row gave nothing" in capsys.readouterr().err
+
+
+class DyingAfter:
+    """Lets the first requests through and refuses all others."""
+
+    def __init__(self, served: int) -> None:
+        self.allowed, self.served = served, 0
+
+    def __call__(self, path: str, body: Any) -> tuple[int, str] | None:
+        self.served += 1
+        return None if self.served <= self.allowed else (500, '{"error": "gone"}')
 
 
 def test_it_does_not_train(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

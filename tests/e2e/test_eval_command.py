@@ -30,6 +30,8 @@ QUICK = [
 
 def doubles(messages: Sequence[Message], rng: random.Random, version: int) -> str:
     """Knows the answer, and says another one in a third of its tries."""
+    if messages[-1]["content"] == "Say yes.":  # the request before all others
+        return "yes"
     number = int(messages[-1]["content"].split()[2])
     return f"\\boxed{{{2 * number + (rng.random() < 1 / 3)}}}"
 
@@ -87,13 +89,42 @@ def test_eval_asks_an_endpoint_and_shows_the_paper_beside(
     assert "SPADE" not in capsys.readouterr().out
 
 
-def test_eval_counts_faults_of_an_endpoint_as_failures(tmp_path: Path, problems: Path) -> None:
+def test_eval_counts_faults_of_an_endpoint_as_failures(
+    tmp_path: Path, problems: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lax = ["--set", "eval.max_fault_share=0.9"]
     with served(Manners(troubles={"500": 0.35})) as url:
-        assert main(asked(url, problems, tmp_path / "out", "--set", "endpoint.retries=0")) == 0
+        assert main(asked(url, problems, tmp_path / "out", "--set", "endpoint.retries=0", *lax)) == 0
+        told = capsys.readouterr().out
+        assert main(asked(url, problems, tmp_path / "strict", "--set", "endpoint.retries=0")) == 2
+    assert "more than eval.max_fault_share = 0.1" in capsys.readouterr().err
+    assert not (tmp_path / "strict" / "aime2025.json").exists()
+    assert f"endpoint SERVER {url} answered 500: try again later" in told
     result = read_result(tmp_path / "out" / "aime2025.json")
     assert result.n == 24
     assert 0 < result.errors < 16
     assert all(item.score == 0 for item in result.items if item.fault is not None)
+
+
+def test_eval_of_a_dead_endpoint_names_it_and_leaves_no_score(
+    tmp_path: Path, problems: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    began = time.monotonic()
+    assert main(asked("http://127.0.0.1:9/v1", problems, tmp_path / "out")) == 2
+    said = capsys.readouterr()
+    assert "http://127.0.0.1:9/v1 cannot be reached" in said.err and "%" not in said.out
+    assert time.monotonic() - began < 10 and not list(tmp_path.glob("out/*.json"))
+
+
+def test_eval_goes_on_without_a_refused_field_and_says_so(
+    tmp_path: Path, problems: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with served(Manners(refuses=("top_k",))) as url:
+        assert main(asked(url, problems, tmp_path / "out")) == 0
+    result = read_result(tmp_path / "out" / "aime2025.json")
+    assert (result.errors, result.dropped) == (0, ("top_k",))
+    assert "the endpoint refused top_k" in capsys.readouterr().out
+    assert len([text for text in caplog.messages if "Unexpected fields" in text]) == 1
 
 
 def test_eval_goes_on_after_a_sigkill_to_the_same_result(tmp_path: Path, problems: Path) -> None:

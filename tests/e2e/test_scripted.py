@@ -96,13 +96,27 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
 def test_changed_settings_are_shown_and_refused_on_resume(unbroken: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
     os.system(f"cp -r '{unbroken}' '{path}'")
-    again = ("train", "scripted", *SMALL, "--set", "run.cycles=5", "--resume", "--run", path)
-    refused = cli(*again)
-    assert refused.returncode == 2
-    assert "run.cycles: 4 -> 5" in refused.stderr
-    assert "--change-config" in refused.stderr
+    for named in ((), ("scripted", *SMALL)):  # the run's own config, or one that is given
+        again = ("train", *named, "--set", "run.cycles=5", "--set", "play.episodes=3", "--resume", "--run", path)
+        refused = cli(*again)
+        assert refused.returncode == 2
+        assert "play.episodes: 4 -> 3" in refused.stderr
+        assert "--change-config" in refused.stderr
+        assert "model.name" not in refused.stderr
     assert cli(*again, "--change-config").returncode == 0
     assert len(story(path)["metrics"]["agent/episodes"]) == 5
+
+
+def test_a_longer_run_needs_no_flag_and_no_config(unbroken: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    os.system(f"cp -r '{unbroken}' '{path}'")
+    done = cli("train", "--resume", "--run", path, "--set", "run.cycles=6")
+    assert done.returncode == 0, done.stderr
+    assert "run.cycles: 4 -> 6" in done.stdout
+    store = RunStore.read(path)
+    assert store.config.model.name == "scripted"
+    assert len(store.metrics()["agent/episodes"]) == store.config.run.cycles == 6
+    store.close()
 
 
 def test_a_run_directory_is_not_overwritten(unbroken: Path) -> None:

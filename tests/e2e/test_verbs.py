@@ -17,6 +17,7 @@ from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
 from spadework.selfplay.pool.files import load_pool
 from spadework.selfplay.score.rescore import moved, rescore, stored_scores
+from spadework.testing.scripted import PROGRAM
 
 QUICK = [
     *("--set", "run.deterministic=true", "--set", "validation.panel=false", "--set", "validation.seeds=2"),
@@ -113,6 +114,16 @@ def test_overrides_move_rewards_and_advantages(run: Path, capsys: pytest.Capture
     assert main(["rescore", str(run), "--set", "reward.type=regret"]) == 0
     assert "->" in capsys.readouterr().out
     assert main(["rescore", str(run), "--set", "reward.tpe=regret"]) == 2
+    assert main(["rescore", str(run), "--set", "play.episodes=2"]) == 0
+    assert "play.episodes changes nothing here" in capsys.readouterr().out
+
+
+def test_an_environment_without_a_record_is_named(tampered: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(tampered / "run.sqlite") as database:
+        database.execute("DELETE FROM environments WHERE cycle = 2")
+    assert main(["rescore", str(tampered)]) == main(["replay", str(tampered), "--all"]) == 2
+    said = capsys.readouterr().err
+    assert "of which the run has no record" in said and "not replayed: the run has no record of" in said
 
 
 def test_scores_that_the_settings_do_not_give_are_told(tampered: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,6 +179,23 @@ def test_both_arms_are_played_on_the_same_seeds(pool: Path, tmp_path: Path, caps
     seeds = {arm: {(e.environment_id, e.seed) for e in episodes if e.arm == arm} for arm in ("hinted", "unhinted")}
     assert len(episodes) == 12
     assert seeds["hinted"] == seeds["unhinted"]
+
+
+def test_a_broken_program_says_why_and_a_program_is_called_by_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken, sound = tmp_path / "broken.py", tmp_path / "sums.py"
+    broken.write_text("x = 1\n")
+    sound.write_text(PROGRAM.format(low=1, high=9))
+    assert main(["play", str(broken), "-n", "2", "--set", "model.name=scripted"]) == 2
+    said = capsys.readouterr()
+    assert "all 2 episodes failed: 2 x broken.py: program ENV002" in said.err and "win rate" not in said.out
+    assert main(["play", str(broken), str(sound), "-n", "2", "--set", "model.name=scripted"]) == 1
+    told = capsys.readouterr().out
+    assert "2 x broken.py: program ENV002" in told
+    (row,) = [line.split() for line in told.splitlines() if line.startswith("sums.py")]
+    assert row[:3] == ["sums.py", "–", "2"] and row[-1] == "0"
+    assert main(["play", str(sound), "-n", "1", "--config", "laptop", "--set", "model.name=scripted"]) == 0
 
 
 def test_a_person_plays(pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

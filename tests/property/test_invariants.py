@@ -9,29 +9,44 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spadework.config import PlaySection, RewardSection
+from spadework.config import AgentSection, PlaySection, RewardSection
 from spadework.intervals import Interval
+from spadework.plugins import NoSettings
 from spadework.selfplay.design.memory import Memory, Remembered
 from spadework.selfplay.play.plan import plan_plays
-from spadework.selfplay.records import Evidence
-from spadework.selfplay.score.advantages import group_advantages
-from spadework.selfplay.score.rewards import SkillAverages, centre, plateau, raw_reward
+from spadework.selfplay.records import Evidence, Outcome
+from spadework.selfplay.score.advantages import build_advantage
+from spadework.selfplay.score.averages import TokenMean
+from spadework.selfplay.score.payment import centre, raw_reward
+from spadework.selfplay.score.rewards import build_reward, plateau
 from spadework.selfplay.score.rows import Scored, build_batch
 from spadework.types import Environment, Segment
 
 returns = st.floats(-1, 1, allow_nan=False)
 
 
-@given(st.lists(returns, min_size=2, max_size=32))
-def test_advantages_of_a_group_sum_to_zero_and_keep_the_order(values):
-    advantages = group_advantages(values)
-    if advantages is None:
+@given(st.sampled_from(["z_score", "mean", "leave_one_out"]), st.lists(returns, min_size=2, max_size=32))
+def test_advantages_of_a_group_sum_to_zero_and_keep_the_order(kind, values):
+    advantages = build_advantage(AgentSection(advantage=kind))(values, range(len(values)))
+    if not any(advantages):
         assert max(values) - min(values) < 1e-3
         return
     assert math.fsum(advantages) == pytest.approx(0, abs=1e-6)
     assert sorted(range(len(values)), key=lambda i: (values[i], advantages[i])) == sorted(
         range(len(values)), key=lambda i: (advantages[i], values[i])
     )
+
+
+@given(
+    st.sampled_from(["z_score", "mean", "leave_one_out"]), st.lists(st.tuples(returns, st.integers(0, 4)), max_size=32)
+)
+def test_per_seed_advantages_sum_to_zero_on_every_seed(within, plays):
+    values, seeds = [value for value, _ in plays], [seed for _, seed in plays]
+    section = AgentSection.model_validate({"advantage": "per_seed", "per_seed": {"within": within}})
+    advantages = build_advantage(section)(values, seeds)
+    for seed in set(seeds):
+        own = [advantage for advantage, other in zip(advantages, seeds, strict=True) if other == seed]
+        assert math.fsum(own) == pytest.approx(0, abs=1e-6)
 
 
 @given(st.lists(st.tuples(returns, st.sampled_from("abc")), max_size=24))
@@ -50,17 +65,18 @@ def test_the_plateau_stays_in_the_unit_interval(rate):
 
 
 @given(
-    st.sampled_from(["regret", "blend", "plateau", "learning_potential", "micro_lp", "variance"]),
+    st.sampled_from(["regret", "blend", "plateau", "learning_potential", "micro_lp", "variance", "spread"]),
     returns,
     returns,
     st.lists(returns, min_size=1, max_size=8),
 )
 def test_raw_rewards_are_finite_and_floored(kind, hinted, unhinted, window):
-    raw = raw_reward(
-        Evidence("s", Interval(hinted - unhinted), unhinted, tuple(window)),
-        RewardSection(type=kind),
-        SkillAverages(0.98, 0.85),
+    outcomes = tuple(Outcome(cycle, "unhinted", cycle, value) for cycle, value in enumerate(window))
+    section = RewardSection(type=kind)
+    evidence = Evidence(
+        "s", Interval(hinted - unhinted), unhinted, tuple(window), outcomes=outcomes, skill_returns=tuple(window)
     )
+    raw = raw_reward(evidence, build_reward(section), section)
     assert raw is not None
     assert math.isfinite(raw)
     if kind not in ("micro_lp",):
@@ -81,7 +97,7 @@ segments = st.integers(1, 12).flatmap(
 @given(st.lists(st.tuples(st.lists(segments, max_size=3), st.floats(-3, 3)), max_size=8))
 def test_rows_have_one_length_and_only_sampled_tokens_carry_weight(items):
     scored = [Scored(tuple(own), advantage, "agent", "g", str(i)) for i, (own, advantage) in enumerate(items)]
-    for row in build_batch(scored):
+    for row in build_batch(scored, TokenMean(NoSettings())):
         assert len(row.tokens) == len(row.loss_mask) == len(row.logprobs) == len(row.advantages)
         assert all(sampled or weight == 0 for sampled, weight in zip(row.loss_mask, row.advantages, strict=True))
         assert any(row.loss_mask)

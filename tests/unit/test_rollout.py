@@ -8,8 +8,9 @@ import random
 import pytest
 
 from spadework.envs.sandbox.base import Limits
+from spadework.episode import episode_return
 from spadework.policies.base import Message, SamplingParams
-from spadework.rollout import Play, PlaySettings, episode_return, play_episode
+from spadework.rollout import Play, PlaySettings, play_episode
 from spadework.selfplay.design.examples import environment_id
 from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment

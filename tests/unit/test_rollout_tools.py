@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from spadework.envs.sandbox.base import Limits
+from spadework.episode import to_action, told
 from spadework.policies.base import Message, SamplingParams
 from spadework.resources import shipped
-from spadework.rollout import Play, PlaySettings, play_episode, to_action, told
+from spadework.rollout import Play, PlaySettings, play_episode
 from spadework.selfplay.design.examples import environment_id
 from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment

@@ -1,4 +1,4 @@
-"""Diversity over training: the Vendi score over n of each batch of environments, in the order in which they came."""
+"""Diversity over training: the Vendi score, divided by n, of each batch of n environments in order of entry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spadework.runs.store import RunStore
 BATCH = 24
 """Environments of a batch (the paper's appendix F.1.2): a Vendi score over n means little without its n."""
 MOST = 50
-"""Batches that are scored; of a longer run those are taken that lie evenly over it."""
+"""The most batches that are scored; of a longer run, batches at even distances are taken."""
 
 Vectors = Callable[[Sequence[str]], NDArray[Any]]
 """Texts -> (n, d), rows of length 1."""
@@ -33,10 +33,11 @@ def ways(embedder: str = "") -> dict[str, Vectors]:
 
 
 def diversity_by_batch(path: Path, how: Mapping[str, Vectors], batch: int = BATCH) -> pa.Table:
-    """One row a batch of the environments that the designer wrote: ``cycle`` of its last, ``n``, and a column a way.
+    """One row for each batch of environments that the designer wrote.
 
-    A run shorter than a batch is one smaller batch; a rest at the end is left out. No row without two environments.
-    Raises ``RunError``.
+    The columns are ``cycle`` (that of the batch's last environment), ``n``, and one for each way in ``how`` to turn
+    texts into vectors. A run with fewer environments than a batch is one smaller batch, and one with fewer than two has
+    no row. An incomplete last batch is left out. Raises ``RunError``.
     """
     store = RunStore.read(path)
     try:
@@ -57,7 +58,7 @@ def diversity_by_batch(path: Path, how: Mapping[str, Vectors], batch: int = BATC
 
 
 def vendi_share(vectors: NDArray[Any]) -> float:
-    """Vendi score over n by cosine of rows of length 1: 1 / n for copies, 1 for strangers."""
+    """Vendi score over n, by the cosine of rows of length 1: 1 / n for copies, 1 for rows at right angles."""
     kernel = np.asarray(vectors, dtype=np.float64) @ np.asarray(vectors, dtype=np.float64).T
     np.fill_diagonal(kernel, 1.0)
     return vendi_score(kernel) / len(kernel)

@@ -1,4 +1,4 @@
-"""What became of a designer's attempts."""
+"""The outcomes of a designer's attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many kinds of texts there are: the Vendi score of their TF-IDF vectors (Friedman and Dieng, 2023). Pure numpy."""
+"""The number of kinds among texts: the Vendi score of their TF-IDF vectors (Friedman and Dieng, 2023)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w+")
 
 
 def vendi_score(kernel: NDArray[np.float64]) -> float:
-    """The exponential of the entropy of the eigenvalues of K / n: 1 for copies of one thing, n for n strangers.
+    """The exponential of the entropy of the eigenvalues of K / n: 1 for n copies, n where nothing is shared.
 
     Args:
         kernel: (n, n), symmetric, with ones on the diagonal.

@@ -19,7 +19,8 @@ WIDTH, HEIGHT, COLUMNS = 4.6, 3.1, 3
 """Inches of a panel, and panels side by side."""
 FORMATS = ("png", "svg")
 SMOOTHED, SPAN = 20, 5
-"""From so many points on a line is drawn as its exponential mean, over a tenth of it but no less than the span."""
+"""A line of ``SMOOTHED`` points or more is drawn as its exponential mean, over a tenth of the points and at least
+``SPAN`` of them."""
 
 
 @dataclass(frozen=True)

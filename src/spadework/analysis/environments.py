@@ -1,4 +1,4 @@
-"""A run's environments as plain rows: where each came from, what its last plays gave, how it was related."""
+"""A run's environments and designs as plain rows: their origin, the figures of their last plays, their relatives."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spadework.analysis.designs import ACCEPTED
+from spadework.intervals import Interval, bounded
 from spadework.runs.store import RunStore
 
 Row = dict[str, Any]
 REJECTED = "rejected"
+REGRETS = (-2.0, 2.0)
+"""The range of a difference of two returns, each in [-1, 1]."""
 
 _ENVIRONMENTS = """SELECT id, min(cycle) AS cycle, skill, domain, document_id AS document, design_id AS design, parents
     FROM environments GROUP BY id ORDER BY min(cycle), rowid"""
@@ -45,19 +48,33 @@ def environment_rows(store: RunStore) -> list[Row]:
 
 
 def _row(environment: Row, arms: Mapping[str, Row], regret: Mapping[str, Any]) -> Row:
+    shown = _shown(regret)
     return {
         **environment,
         "parents": json.loads(environment["parents"]),
         "unhinted": _rate(arms, "unhinted"),
         "hinted": _rate(arms, "hinted"),
-        "regret": finite(regret.get("mean")),
-        "regret_low": finite(regret.get("low")),
-        "regret_high": finite(regret.get("high")),
+        "regret": finite(shown.mean),
+        "regret_low": finite(shown.low),
+        "regret_high": finite(shown.high),
         "last_cycle": max((row["last_cycle"] for row in arms.values()), default=None),
         "cycles": max((row["cycles"] for row in arms.values()), default=0),
         "episodes": sum(row["episodes"] for row in arms.values()),
         "faults": sum(row["faults"] for row in arms.values()),
     }
+
+
+def _shown(regret: Mapping[str, Any]) -> Interval:
+    """A stored regret with an interval that is possible and has a width.
+
+    The run stores what Student says of its few seeds, which reaches beyond [-2, 2] or has no width. Returns that add up
+    rewards have no such range.
+    """
+    known = {name: value for name, value in regret.items() if name in ("mean", "low", "high") and value is not None}
+    if "low" not in known or "high" not in known:
+        return Interval(known.get("mean", math.nan))
+    found = Interval(**known, sd=(known["high"] - known["low"]) / 2, n=regret["n"])
+    return bounded(found, *REGRETS) if REGRETS[0] <= found.mean <= REGRETS[1] else found
 
 
 def design_rows(store: RunStore, name: str | None = None) -> list[Row]:
@@ -119,5 +136,5 @@ def _rate(arms: Mapping[str, Row], arm: str) -> float | None:
 
 
 def finite(value: float | None) -> float | None:
-    """The value where it is a number; JSON has no NaN."""
+    """The value where it is a finite number, else ``None``, for JSON has no NaN."""
     return value if value is not None and math.isfinite(value) else None

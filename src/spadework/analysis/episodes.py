@@ -1,4 +1,4 @@
-"""A run's episodes as one table of figures, read column by column: no transcript becomes a Python object."""
+"""A run's episodes as one table of figures. It is read by columns, so that no transcript becomes a Python object."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from spadework.runs.store import RunStore
+from spadework.runs.tables import read_columns
 from spadework.types import WIN
 
 PLAIN = ("id", "cycle", "environment_id", "arm", "index", "ending")
@@ -35,13 +35,13 @@ SCHEMA = pa.schema(
 
 
 def episode_table(store: RunStore) -> pa.Table:
-    """One row an episode, by cycle.
+    """One row for each episode, by cycle.
 
-    ``return`` and ``win`` are null where a fault ended it (not ``valid``). ``action`` is the mean length of what
-    reached the environment, ``first_reply`` the length of all that was said in the first turn and ``later_reply`` the
-    mean of the turns after it, each in characters; null without such turns.
+    ``valid`` is false where a fault ended the episode; ``return`` and ``win`` are null then. Three columns are lengths
+    in characters, null where there are no such turns: ``action`` is the mean over actions that reached the environment,
+    ``first_reply`` that of the whole reply of the first turn, and ``later_reply`` the mean over the replies after it.
     """
-    tables = [_figures(pq.ParquetFile(path).read(_COLUMNS)) for path in store.episode_files()]
+    tables = [_figures(read_columns(path, _COLUMNS)) for path in store.episode_files()]
     return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
 
 
@@ -97,7 +97,7 @@ def _quotients(sums: NDArray[np.float64], counts: NDArray[np.int64]) -> Any:
 
 def _first_observations(store: RunStore) -> Iterator[tuple[str, str]]:
     for path in store.episode_files():
-        table = pq.ParquetFile(path).read(["environment_id", "arm", f"{_TURN}observation"])
+        table = read_columns(path, ["environment_id", "arm", f"{_TURN}observation"])
         table = table.filter(pc.equal(table["arm"], "unhinted"))
         table = table.filter(pc.greater(pc.list_value_length(table["turns"]), 0))
         texts = pc.struct_field(pc.list_element(table["turns"], 0), "observation")

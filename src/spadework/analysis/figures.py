@@ -1,6 +1,7 @@
-"""The figures of a paper for one's own runs: from tables to panels, each kind of figure a function.
+"""The paper's kinds of figures for any runs: each function makes the panels of one kind from the runs' tables.
 
-One run shows its measures in colours; several runs share the panels, a colour a run, and measures differ by dashes.
+A single run shows each measure in a colour. Several runs share the panels: each has a colour, and measures differ by
+their dashes.
 """
 
 from __future__ import annotations
@@ -59,9 +60,10 @@ def skills(runs: Sequence[Run]) -> list[Panel]:
 
 
 def first_turns(runs: Sequence[Run]) -> list[Panel]:
-    """How much is said in the first turn against later ones: above the diagonal it derives first, below it looks first.
+    """The length of the first turn's reply against that of later ones.
 
-    A point is an environment; its unhinted episodes of more than one turn count.
+    Each point is an environment, over its unhinted episodes of more than one turn. Above the diagonal the agent derives
+    an answer first, below it the agent acts first.
     """
     lines = []
     for place, run in enumerate(runs):

@@ -1,6 +1,7 @@
 """Whether a text prints a governing formula: a name, a sign of equality, and arithmetic on other names.
 
-Told by signs alone, so a rule in words is missed and a worked example counts; good for comparing cycles, not a verdict.
+Only the signs are looked at. So a rule in words is missed and a worked example counts: the share of such texts can be
+compared between cycles, but says little about one text.
 """
 
 from __future__ import annotations

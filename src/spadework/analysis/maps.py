@@ -1,4 +1,4 @@
-"""Texts as points of a plane, alike ones near each other: how they become vectors, and how vectors are laid flat."""
+"""Maps of texts: each becomes a vector, and the vectors become points of a plane, similar ones near each other."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def map_kinds() -> list[str]:
 
 
 def map_ways() -> list[str]:
-    """The ways to lay vectors flat whose packages are installed, the best first."""
+    """The layouts whose packages are installed, the best first."""
     packages = {TSNE: "sklearn", UMAP: "umap"}
     return [way for way, package in packages.items() if importlib.util.find_spec(package) is not None] + [PCA]
 

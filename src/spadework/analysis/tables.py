@@ -1,7 +1,7 @@
-"""A run as data frames: run directory -> Arrow table, by environment, by cycle, by skill.
+"""A run directory as Arrow tables: by episode, by environment, by cycle, by skill.
 
-Tables are ``pyarrow.Table``: pyarrow is needed anyway, types and missing values survive, and ``.to_pandas()``,
-``polars.from_arrow`` and DuckDB take one as it is.
+They are ``pyarrow.Table``, which keep types and missing values. ``.to_pandas()``, ``polars.from_arrow`` and DuckDB take
+them as they are.
 
     run = read_run(Path("runs/mine"))
     run.environments.to_pandas()
@@ -28,7 +28,7 @@ from spadework.types import LEARNABLE, WIN
 Row = dict[str, Any]
 
 LENGTHS = ("turns", "action", "first_reply", "later_reply")
-"""Means over valid unhinted episodes; but for ``turns`` in characters (``analysis.episodes``)."""
+"""Means over valid unhinted episodes: a count of turns, and three lengths in characters (``analysis.episodes``)."""
 MEASURES = {
     "unhinted": "win rate, unhinted",
     "hinted": "win rate, hinted",
@@ -44,14 +44,14 @@ MEASURES = {
     "partial_levels": "of them, those between 0 and a win",
     "formula": "share of environments whose opening prints a formula",
 }
-"""What ``measures`` gives, each a mean over environments (of designs: over attempts)."""
+"""The columns of ``measures``. Each is a mean over environments, or over attempts for ``ran`` and ``accepted``."""
 COUNTS = {"environments": "unhinted", "attempts": "ran", "written": "reward_levels"}
-"""How many values a measure is the mean of; ``written`` are environments that entered."""
+"""Count -> the measure whose values it counts; ``written`` counts the environments that entered."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run directory says, without its texts."""
+    """The contents of a run directory, without its texts."""
 
     name: str
     model: str
@@ -114,7 +114,7 @@ def measures(run: Run, *keys: str) -> pa.Table:
 
 
 def written(run: Run) -> list[Row]:
-    """The environments that the run's designer wrote; all of them in a run that was given its pool."""
+    """The environments that the run's designer wrote, or all environments of a run that has none such."""
     rows: list[Row] = run.environments.to_pylist()
     return [row for row in rows if row["design"] is not None] or rows
 
@@ -173,7 +173,7 @@ def _mean_lengths(episodes: pa.Table, keys: list[str]) -> list[Row]:
 
 
 def _observations(run: Run) -> Iterable[Row]:
-    """Rows of ``cycle``, ``skill`` and some of the measures: each says one thing once."""
+    """Rows of ``cycle``, ``skill`` and some of the measures; no observation is in two rows."""
     skills = dict(zip(run.environments["id"].to_pylist(), run.environments["skill"].to_pylist(), strict=True))
     for play in run.plays:
         place = {"cycle": play["cycle"], "skill": skills.get(play["environment_id"], "")}

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import gc
 import importlib
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from spadework import __version__
-from spadework.errors import SpadeworkError
+from spadework.cli.failures import one_line
+from spadework.errors import ConfigWarning
 
 COMMANDS = {
     "train": ("train", "run self-play training from a config"),
+    "configs": ("configs", "list the shipped configs, or print a config with what each setting means"),
     "corpus": ("corpus", "make grounding documents from what is installed"),
     "check": ("environments.check", "find the faults of environment programs"),
     "pool": ("environments.pool", "import pools of environments and show what they hold"),
@@ -46,6 +51,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parse, run the verb, and turn an expected error into one paragraph and exit status 2."""
     collect_seldom()
     argv = sys.argv[1:] if argv is None else list(argv)
+    args = _parse(argv)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ConfigWarning)
+        warnings.showwarning = _warning_printer()
+        try:
+            return int(importlib.import_module(f"{__name__}.{COMMANDS[args.verb][0]}").run(args))
+        except BrokenPipeError:
+            return 0
+        except KeyboardInterrupt:
+            return 130
+        except Exception as error:
+            told = one_line(error)
+            if told is None:
+                raise
+            print(f"spadework {args.verb}: {told}", file=sys.stderr)
+            return 2
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="spadework",
         description="A language model that writes its own training environments and learns by playing them.",
@@ -53,15 +77,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"spadework {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     wanted = next((word for word in argv if not word.startswith("-")), None)
+    if wanted is not None and wanted not in COMMANDS:
+        near = difflib.get_close_matches(wanted, COMMANDS, n=1)
+        meant = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(COMMANDS)}"
+        parser.error(f"there is no verb {wanted!r}{meant}")
     for verb, (module, summary) in COMMANDS.items():
         sub = verbs.add_parser(verb, help=summary, description=summary)
         if verb == wanted:
             importlib.import_module(f"{__name__}.{module}").add_arguments(sub)
-    args = parser.parse_args(argv)
-    try:
-        return int(importlib.import_module(f"{__name__}.{COMMANDS[args.verb][0]}").run(args))
-    except SpadeworkError as error:
-        print(f"spadework {args.verb}: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        return 0
+    return parser.parse_args(argv)
+
+
+def _warning_printer() -> Callable[..., None]:
+    """Prints each ``ConfigWarning`` once, as one line; other warnings as Python does."""
+    usual, printed = warnings.showwarning, set[str]()
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, ConfigWarning):
+            usual(message, category, *place, **more)
+        elif str(message) not in printed:
+            printed.add(str(message))
+            print(f"spadework: {message}", file=sys.stderr)
+
+    return show

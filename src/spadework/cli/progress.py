@@ -11,6 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from spadework.types import Fault
+
 COLUMNS = {
     "agent/unhinted_win_rate": "win rate",
     "agent/hinted_win_rate": "hinted",
@@ -23,7 +25,7 @@ COLUMNS = {
 
 
 class Progress:
-    """Watches a run (``selfplay.loop.Observer``)."""
+    """Watches a run (``Observer``)."""
 
     def __init__(self, console: Console, cycles: int) -> None:
         self.console, self.cycles = console, cycles
@@ -42,16 +44,17 @@ class Progress:
         if self.console.is_terminal:
             self._live.stop()
 
-    def stage(self, cycle: int, name: str, total: int) -> None:
+    def stage(self, cycle: int | None, name: str, total: int, done: int = 0) -> None:
         """A stage of ``total`` pieces begins."""
+        cycle = self._cycle if cycle is None else cycle
         if self._first_cycle < 0:
             self._first_cycle, self._started = cycle, time.monotonic()
-        self._cycle, self._stage, self._done, self._total = cycle, name, 0, max(1, total)
+        self._cycle, self._stage, self._done, self._total = cycle, name, done, max(1, total)
         self._tokens, self._began = 0, time.monotonic()
         if not self.console.is_terminal:
             self.console.print(f"cycle {cycle + 1}/{self.cycles} {name} ({total})", highlight=False)
 
-    def advance(self, tokens: int) -> None:
+    def advance(self, tokens: int, score: float | None = None, fault: Fault | None = None) -> None:
         """One piece is done."""
         self._done += 1
         self._tokens += tokens

@@ -24,7 +24,7 @@ from spadework.run import until_stopped
 from spadework.study.archive import write_archive
 from spadework.study.folder import Job, StudyFolder, find_job, plain, pool_jobs, run_jobs
 from spadework.study.frozen import begun, freeze
-from spadework.study.report import write_report
+from spadework.study.report import check_report_packages, write_report
 from spadework.study.results import Results, as_json, read_results
 from spadework.study.spec import find_study, load_study
 
@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
         if args.parent:
             stop_with(args.parent)
         return run_job(place, find_job(study, args.only), partial(Progress, Console(highlight=False)))
+    check_report_packages()
     console = Console(stderr=args.json, highlight=False)
     if not args.report_only:
         work = _Work(place, args, console)

@@ -43,6 +43,9 @@ def print_summary(store: RunStore, console: Console) -> None:
         console.print(f"curves: {picture}", highlight=False, soft_wrap=True)
     except ConfigError as error:
         console.print(str(error), markup=False)
+    except OSError as error:  # the run is whole without its picture
+        picture.unlink(missing_ok=True)
+        console.print(f"curves: {picture} cannot be written: {error.strerror}", markup=False, soft_wrap=True)
 
 
 def _mean(values: list[float]) -> float:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -15,7 +17,9 @@ from spadework import build
 from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
 from spadework.config import RunConfig, estimate
-from spadework.config.files import dump_config, load_config
+from spadework.config.differences import unlike_defaults
+from spadework.config.files import dump_config, find_config, load_config, override_config
+from spadework.config.toml import toml_text
 from spadework.errors import ConfigError
 from spadework.run import train_run, until_stopped
 from spadework.runs.store import RunStore
@@ -26,11 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", help="a TOML file, or the name of a shipped config (default: laptop)")
     parser.add_argument("--run", type=Path, metavar="DIR", help="run directory (default: runs/CONFIG-DATE)")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --run")
-    parser.add_argument("--change-config", action="store_true", help="with --resume: take changed settings over")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --run, under its own settings")
     parser.add_argument(
-        "--dry-run", action="store_true", help="print the resolved config and what it will cost, and stop"
+        "--change-config",
+        action="store_true",
+        help="with --resume: take over changed settings that change what the run does",
     )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the settings and what a run of them will cost, and stop"
+    )
+    parser.add_argument("--json", action="store_true", help="with --dry-run: print every setting, as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,29 +59,32 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     if args.resume and args.run is None:
         raise ConfigError("--resume needs --run DIR: the run to go on with")
-    saved = args.resume and args.config is None and not args.set
-    given = None if saved else load_config(args.config or "laptop", args.set)
-    if given is not None:
-        build.check_trains(given)
+    if args.json and not args.dry_run:
+        raise ConfigError("--json goes with --dry-run")
     if args.dry_run:
-        return _dry_run(given or _saved_config(args.run))
-    run_dir = args.run or Path("runs") / f"{Path(args.config or 'laptop').stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+        return _dry_run(_wanted_config(args), args.json)
+    config = _wanted_config(args)
     console = Console()
-    if args.resume:
-        store = RunStore.resume(run_dir)
-        config = given or store.config
-        for line in store.adopt_config(config, change=args.change_config, how="add --change-config"):
-            print(f"setting changed: {line}")
-    else:
-        assert given is not None
-        store, config = RunStore.create(run_dir, given), given
+    store = _resumed(args, config, console) if args.resume else RunStore.create(_run_dir(args), config)
     try:
         return _train(config, store, console)
     finally:
         store.close()
 
 
-def _saved_config(run_dir: Path) -> RunConfig:
+def _wanted_config(args: argparse.Namespace) -> RunConfig:
+    """The config that is named; without a name that of the run to go on with. ``--set`` changes either."""
+    if args.resume and args.config is None:
+        config, where = override_config(_stored_config(args.run), args.set), str(args.run)
+    else:
+        name = args.config or "laptop"
+        config, where = load_config(name, args.set), str(find_config(name))
+    build.check_trains(config)
+    build.check_parts(config, where)
+    return config
+
+
+def _stored_config(run_dir: Path) -> RunConfig:
     store = RunStore.read(run_dir)
     try:
         return store.config
@@ -80,13 +92,35 @@ def _saved_config(run_dir: Path) -> RunConfig:
         store.close()
 
 
-def _dry_run(config: RunConfig) -> int:
-    print(json.dumps(dump_config(config), indent=2))
+def _run_dir(args: argparse.Namespace) -> Path:
+    """The folder of a new run."""
+    if args.run is not None:
+        return Path(args.run)
+    return Path("runs") / f"{Path(args.config or 'laptop').stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _resumed(args: argparse.Namespace, config: RunConfig, console: Console) -> RunStore:
+    """The run to go on with, which has taken ``config`` over."""
+    store = RunStore.resume(args.run)
+    for change in store.adopt_config(config, change=args.change_config, how="add --change-config"):
+        console.print(f"setting changed: {change}", highlight=False, markup=False, soft_wrap=True)
+    return store
+
+
+def _dry_run(config: RunConfig, as_json: bool) -> int:
+    """Print what differs from the defaults as TOML that ``train`` takes, with all else in comments."""
+    if as_json:
+        cost = dataclasses.asdict(estimate.estimate(config))
+        print(json.dumps({"config": dump_config(config), "estimate": cost}, indent=2))
+        return 0
+    print("# Settings that differ from the defaults; --json prints all of them.")
+    print(toml_text(unlike_defaults(config)))
     corpus = build.build_corpus(config)
     if corpus is not None:
         broken = f", {corpus.broken} broken lines left out" if corpus.broken else ""
-        print(f"corpus: {len(corpus)} documents in {corpus.path}{broken}")
-    print("\n".join(estimate.lines(config)))
+        print(f"# corpus: {len(corpus)} documents in {corpus.path}{broken}")
+    for line in estimate.lines(config):
+        print(f"# {line}")
     return 0
 
 
@@ -97,6 +131,7 @@ def _train(config: RunConfig, store: RunStore, console: Console) -> int:
     with Progress(console, config.run.cycles) as progress:
         stopped = asyncio.run(until_stopped(train_run(config, store, progress)))
     if stopped:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written: a second Ctrl-C could only add a traceback
         again = f"spadework train --resume --run '{store.path}'"
         console.print(f"stopped; go on with: {again}", soft_wrap=True, markup=False, highlight=False)
         return 130

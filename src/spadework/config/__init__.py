@@ -1,5 +1,7 @@
 """What a run is set to: its sections, the files they are read from, and what a run of them will cost."""
 
+from spadework.config.base import OpenSection, Section
+from spadework.config.rewards import RewardSection
 from spadework.config.sections import (
     GAME_SKILLS,
     TOOL_SKILLS,
@@ -15,12 +17,10 @@ from spadework.config.sections import (
     ModelSection,
     PlaySection,
     PoolSection,
-    RewardSection,
     RunConfig,
     RunSection,
     SamplerSection,
     SandboxSection,
-    Section,
     TinkerSection,
     TrackSection,
     UpdateSection,
@@ -41,6 +41,7 @@ __all__ = [
     "HintSection",
     "MemorySection",
     "ModelSection",
+    "OpenSection",
     "PlaySection",
     "PoolSection",
     "RewardSection",

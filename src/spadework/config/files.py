@@ -2,45 +2,54 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
-from spadework.config import RunConfig, Section
-from spadework.errors import ConfigError
+from spadework.config import OpenSection, RunConfig, Section
+from spadework.config.renamed import with_current_names
+from spadework.errors import ConfigError, ConfigWarning
 from spadework.resources import shipped
+from spadework.text import decode
 
 
 def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
     """Read a TOML file, or a shipped config by its name, and apply ``section.key=value`` overrides.
 
-    A file may begin with ``extends = "other.toml"`` (relative to itself). Raises ``ConfigError``.
+    A file may begin with ``extends = "other.toml"``: a file beside it, or the name of a shipped config. Old names of
+    settings are understood, with a ``ConfigWarning`` each. Raises ``ConfigError``.
     """
     path = find_config(name)
-    data = _read(path, ())
-    for override in overrides:
-        _apply(data, override)
-    return parse_config(data, str(path))
+    return _with_overrides(_read(path, ()), overrides, str(path))
 
 
 def override_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
     """The config with ``section.key=value`` overrides. Raises ``ConfigError``."""
-    data = dump_config(config)
-    for override in overrides:
-        _apply(data, override)
-    return parse_config(data, "--set")
+    return _with_overrides(dump_config(config), overrides, "config")
 
 
 def parse_config(data: Mapping[str, Any], where: str) -> RunConfig:
-    """Build the config from plain data; ``where`` names its origin in errors."""
-    try:
-        return RunConfig.model_validate(_tuples(data))
-    except ValidationError as error:
-        raise ConfigError(_explain(error, where)) from None
+    """Build the config from plain data; ``where`` names its origin in errors. Raises ``ConfigError``."""
+    return _validated(data, lambda loc: where)
+
+
+def parse_stored_config(data: Mapping[str, Any], where: str) -> RunConfig:
+    """Build the config that a run has stored, perhaps under old names of settings.
+
+    A setting that is gone and was not at its default gives a ``ConfigWarning``. Raises ``ConfigError``.
+    """
+    current, used = with_current_names(data)
+    for old in used:
+        if old.loses_something:
+            _warn(f"{where}: {old}")
+    return parse_config(current, where)
 
 
 def dump_config(config: RunConfig) -> dict[str, Any]:
@@ -48,45 +57,55 @@ def dump_config(config: RunConfig) -> dict[str, Any]:
     return config.model_dump(mode="json")
 
 
-def config_changes(old: RunConfig, new: RunConfig) -> list[str]:
-    """``section.key: old -> new`` for every setting that differs."""
-    lines = []
-    before, after = dump_config(old), dump_config(new)
-    for section, values in after.items():
-        pairs = values.items() if isinstance(values, dict) else [("", values)]
-        for key, value in pairs:
-            was = before[section][key] if key else before[section]
-            if was != value:
-                lines.append(f"{section}{'.' if key else ''}{key}: {was!r} -> {value!r}")
-    return lines
+def shipped_configs() -> dict[str, Path]:
+    """Name -> file of every config that comes with the package, in alphabetical order."""
+    folder = shipped("configs")
+    names = {str(path.relative_to(folder).with_suffix("")): path for path in folder.rglob("*.toml")}
+    return dict(sorted(names.items()))
 
 
 def find_config(name: str) -> Path:
-    """The file itself, or the shipped config of that name (``laptop`` or ``laptop.toml``)."""
+    """The file itself, or the shipped config of that name (``laptop`` or ``laptop.toml``). Raises ``ConfigError``."""
     path = Path(name)
     if path.is_file():
         return path
-    folder = shipped("configs")
-    for candidate in (folder / name, folder / f"{name}.toml"):
-        if candidate.is_file():
-            return candidate
-    known = sorted(str(p.relative_to(folder).with_suffix("")) for p in folder.rglob("*.toml"))
-    raise ConfigError(f"{name}: no such config file, and no shipped config of that name ({', '.join(known)})")
+    known = shipped_configs()
+    found = known.get(name.removesuffix(".toml"))
+    if found is None:
+        raise ConfigError(f"{name}: no such config file, and no shipped config of that name ({', '.join(known)})")
+    return found
 
 
 def _read(path: Path, chain: tuple[Path, ...]) -> dict[str, Any]:
+    """The tables of a file over those of the files that it extends; ``chain`` holds the files that led here."""
     if path.resolve() in chain:
         raise ConfigError(f"{path}: extends itself")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{chain[-1]}: extends {path}, which does not exist") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(decode(path.read_bytes()))
+    except ValueError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    base: dict[str, Any] = {}
     if "extends" in data:
-        base = _read(path.parent / str(data.pop("extends")), (*chain, path.resolve()))
-        data = _merge(base, data)
-    return data
+        base = _read(_extended(path, str(data.pop("extends"))), (*chain, path.resolve()))
+    current, used = with_current_names(data)
+    for old in used:
+        _warn(f"{path}: {old}")
+    return _merge(base, current)
+
+
+def _extended(path: Path, name: str) -> Path:
+    """The file that ``path`` extends: one beside it, else a shipped config."""
+    beside = path.parent / name
+    if beside.is_file():
+        return beside
+    known = shipped_configs()
+    found = known.get(name.removesuffix(".toml"))
+    if found is None:
+        raise ConfigError(
+            f"{path}: extends {name!r}, but there is no file {beside}, and no shipped config has that name "
+            f"({', '.join(known)})"
+        )
+    return found
 
 
 def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +116,30 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _apply(data: dict[str, Any], override: str) -> None:
+def _with_overrides(data: Mapping[str, Any], overrides: Sequence[str], where: str) -> RunConfig:
+    """The config of ``data`` with the overrides; an error names the override that brought it in, else ``where``."""
+    changed: dict[str, Any] = copy.deepcopy(dict(data))
+    givers: dict[tuple[str, ...], str] = {}
+    for override in overrides:
+        given, value = _parse_override(override)
+        path = _current_path(given, override)
+        if path is not None:
+            _put(changed, path, value, override)
+            givers[path] = f"--set {override}"
+
+    def origin(loc: tuple[int | str, ...]) -> str:
+        for path, given in reversed(givers.items()):
+            if (loc and loc == path[: len(loc)]) or path == loc[: len(path)]:
+                return given
+        if not loc and overrides and _is_valid(data):
+            return "--set"  # settings that contradict each other, which they did not without the overrides
+        return where
+
+    return _validated(changed, origin)
+
+
+def _parse_override(override: str) -> tuple[tuple[str, ...], Any]:
+    """The path and the value of ``a.b=value``. A value that is no TOML is taken as text."""
     key, sign, text = override.partition("=")
     if not sign or not key.strip():
         raise ConfigError(f"--set {override}: write it as section.key=value")
@@ -105,12 +147,51 @@ def _apply(data: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text
-    *sections, last = key.strip().split(".")
+    return tuple(key.strip().split(".")), value
+
+
+def _current_path(path: tuple[str, ...], override: str) -> tuple[str, ...] | None:
+    """The path under the names of today, with a warning where that is another; ``None`` for a setting that is gone."""
+    nested: Any = ""
+    for name in reversed(path):
+        nested = {name: nested}
+    nested, used = with_current_names(nested)
+    for old in used:
+        _warn(f"--set {override}: {old}")
+    found = []
+    while isinstance(nested, dict):
+        if not nested:
+            return None
+        ((name, nested),) = nested.items()
+        found.append(name)
+    return tuple(found)
+
+
+def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, override: str) -> None:
+    *sections, last = path
     for section in sections:
-        data = data.setdefault(section, {})
+        if data.get(section) is None:
+            data[section] = {}
+        data = data[section]
         if not isinstance(data, dict):
             raise ConfigError(f"--set {override}: {section} is not a section")
     data[last] = value
+
+
+def _validated(data: Mapping[str, Any], origin: Callable[[tuple[int | str, ...]], str]) -> RunConfig:
+    """``origin(path of a setting)`` says where it comes from; the empty path asks for the config as a whole."""
+    try:
+        return RunConfig.model_validate(_tuples(data))
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(problem, origin) for problem in error.errors())) from None
+
+
+def _is_valid(data: Mapping[str, Any]) -> bool:
+    try:
+        RunConfig.model_validate(_tuples(data))
+    except ValidationError:
+        return False
+    return True
 
 
 def _tuples(value: Any) -> Any:
@@ -122,25 +203,27 @@ def _tuples(value: Any) -> Any:
     return value
 
 
-def _explain(error: ValidationError, where: str) -> str:
-    lines = []
-    for problem in error.errors():
-        key = ".".join(str(part) for part in problem["loc"])
-        message = problem["msg"].removeprefix("Value error, ")
-        if problem["type"] == "extra_forbidden":
-            near = _nearest(problem["loc"])
-            message = f"no such key{near}"
-        lines.append(f"{where}: {key}: {message}" if key else f"{where}: {message}")
-    return "\n".join(lines)
+def _explain(problem: ErrorDetails, origin: Callable[[tuple[int | str, ...]], str]) -> str:
+    """One line of a ``ConfigError``."""
+    loc = problem["loc"]
+    key, where = ".".join(str(part) for part in loc), origin(loc)
+    message = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden" or _is_stray_key(loc):
+        message = f"no such key{_nearest(loc)}"
+    named = f"{where}: {message}" if not key or where.startswith(f"--set {key}=") else f"{where}: {key}: {message}"
+    return named
+
+
+def _is_stray_key(loc: tuple[int | str, ...]) -> bool:
+    """Whether a key that is no table stands among the tables of an open section."""
+    section = RunConfig.model_fields.get(str(loc[0])) if len(loc) == 2 else None
+    kind = section.annotation if section is not None else None
+    return isinstance(kind, type) and issubclass(kind, OpenSection) and str(loc[1]) not in kind.model_fields
 
 
 def _nearest(loc: tuple[int | str, ...]) -> str:
     """The valid key that a misspelt one most likely meant, or all keys of its section."""
-    names: dict[str, str] = {}
-    for section, info in RunConfig.model_fields.items():
-        names[section] = section
-        if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
-            names |= {f"{section}.{key}": key for key in info.annotation.model_fields}
+    names = _keys(RunConfig, "")
     full = ".".join(str(part) for part in loc)
     close = difflib.get_close_matches(full, names, n=1, cutoff=0.6) or [
         path for path, key in names.items() if key == str(loc[-1])
@@ -148,6 +231,20 @@ def _nearest(loc: tuple[int | str, ...]) -> str:
     return f"; the nearest valid key is {close[0]}" if close else f"; valid here: {', '.join(_siblings(loc, names))}"
 
 
+def _keys(model: type[Section], prefix: str) -> dict[str, str]:
+    """The path of every key and section below ``prefix``, and its last part."""
+    names: dict[str, str] = {}
+    for key, info in model.model_fields.items():
+        names[prefix + key] = key
+        if isinstance(info.annotation, type) and issubclass(info.annotation, Section):
+            names |= _keys(info.annotation, f"{prefix}{key}.")
+    return names
+
+
 def _siblings(loc: tuple[int | str, ...], names: Mapping[str, str]) -> list[str]:
-    prefix = f"{loc[0]}." if len(loc) > 1 else ""
-    return [path for path in names if path.startswith(prefix) and (prefix or "." not in path)]
+    prefix = "".join(f"{part}." for part in loc[:-1])
+    return [path for path in names if path.startswith(prefix) and "." not in path.removeprefix(prefix)]
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, ConfigWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""The configuration: one frozen section a stage; an unknown key fails (``config_files`` says which was meant).
+"""The configuration: one frozen section a stage; an unknown key fails (``config.files`` says which was meant).
 
 Defaults are the paper's games run (Table 5 and sections 3 to 5) unless the field says otherwise.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from spadework.config.base import OpenSection, Section
+from spadework.config.rewards import RewardSection
 from spadework.types import Domain, Role
 
 GAME_SKILLS = (
@@ -30,12 +32,6 @@ TOOL_SKILLS = (
 )
 
 
-class Section(BaseModel):
-    """Base of all sections."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
-
-
 class RunSection(Section):
     """The run as a whole."""
 
@@ -46,7 +42,11 @@ class RunSection(Section):
     deterministic: bool = False
     """Admit requests in key order with fixed batch shapes, so that an interrupted run equals an unbroken one."""
     checkpoint_every: int = Field(1, ge=1)
-    """Cycles between checkpoints; a killed run loses what came after the last one."""
+    """Cycles between checkpoints, at least; a killed run loses what came after the last one."""
+    checkpoint_minutes: float | None = Field(None, ge=0)
+    """Minutes between checkpoints, at least. Unset: checkpoints take no more than a twentieth of the time, so those of
+    large models are written seldom and those of small ones after every cycle. A deterministic run goes by
+    ``checkpoint_every`` alone."""
     keep_checkpoints: int = Field(2, ge=1)
     """Older ones are deleted."""
     evaluate_every: int = Field(0, ge=0)
@@ -199,10 +199,8 @@ class DesignerSection(Section):
     """Bind a skeleton design to a grammar of small programs (needs llguidance): all of them run, few surprise."""
     recent: int = Field(96, ge=8)
     """Designs that the collapse alarm looks at."""
-    max_structure_share: float = Field(1 / 3, gt=0, le=1)
-    """Share of them with one structure above which it goes off."""
     min_vendi: float = Field(0.1, ge=0, le=1)
-    """Their Vendi score over n (TF-IDF) below which it does."""
+    """Their Vendi score over n (TF-IDF) below which it goes off; so it does where a third have one structure."""
     model: str | None = None
     """Who designs and writes hints where it is not the model in training: ``frozen`` (that model as it started), or
     what ``model.name`` takes. What another model wrote never trains: ``train`` must be false."""
@@ -316,6 +314,10 @@ class DifficultySection(Section):
     """The highest level."""
     explore: float = Field(0.2, ge=0, le=1)
     """Share of draws that are uniform under ``learning_potential``; ours."""
+    gamma_fast: float = Field(0.35, ge=0, le=1)
+    """Weight of a level's newest return in its fast average, under ``learning_potential``; the authors' value."""
+    gamma_slow: float = Field(0.15, ge=0, le=1)
+    """The same in its slow average; the level is drawn by how far the two averages lie apart."""
 
 
 class FewShot(Section):
@@ -369,9 +371,21 @@ class PlaySection(Section):
     ends. What a kill interrupts is lost."""
 
 
-class AgentSection(Section):
+class PerSeedSettings(Section):
+    """How ``agent.advantage = "per_seed"`` compares the plays of one seed."""
+
+    within: Literal["z_score", "mean", "leave_one_out"] = "z_score"
+    """The estimator that is applied to each seed's plays alone."""
+
+
+class AgentSection(OpenSection):
     """How the agent's episodes become training rows (method section 6)."""
 
+    advantage: str = "z_score"
+    """``z_score`` of the group (the paper), ``mean`` (the return minus the group's mean: Dr. GRPO), ``leave_one_out``
+    (minus the mean of the others: RLOO), ``per_seed`` (each seed's plays alone), the name of an installed plug-in, or
+    ``module:Class`` of your own (docs/extending.md). Its settings stand in the table of its name."""
+    per_seed: PerSeedSettings = PerSeedSettings()
     train_hinted: bool = False
     """Whether hinted episodes train too, each arm its own group."""
     return_type: Literal["last", "sum", "discounted"] = "last"
@@ -383,33 +397,10 @@ class AgentSection(Section):
     """Whether replies without an action, or with a tool call that cannot be read, are left out of training."""
 
 
-class RewardSection(Section):
-    """What the designer is paid (method section 7)."""
+class ConstantLengthSettings(Section):
+    """The length that ``update.average = "constant_length"`` divides every sample by."""
 
-    type: Literal["regret", "blend", "plateau", "learning_potential", "micro_lp", "variance"] = "blend"
-    delay: int | None = None
-    """Cycles until a design is scored; ``designer.every`` when unset."""
-    plateau_low: float = Field(0.4, ge=0, le=1)
-    plateau_high: float = Field(0.6, ge=0, le=1)
-    plateau_slope: float = Field(0.25, gt=0)
-    per_seed: bool = False
-    """Take the plateau of each seed's own mean and average over seeds; needs ``play.plays_per_seed`` above 1."""
-    blend_plateau: float = Field(0.6, ge=0, le=1)
-    """Weight of the plateau in ``blend``; the rest is regret's."""
-    regret_scale: float = Field(0.15, gt=0)
-    """Regret that earns full marks in ``blend``."""
-    gamma_fast: float = Field(0.98, ge=0, lt=1)
-    gamma_slow: float = Field(0.85, ge=0, lt=1)
-    micro_lp: Literal["slope", "halves"] = "slope"
-    timeout: float = -0.5
-    """Raw reward of an environment whose step hung."""
-    role_scaling: bool = True
-    """Scale by min(50, agent rows / designer rows x k)."""
-    max_role_scale: float = Field(50.0, gt=0)
-    role_weight: float = Field(1.0, gt=0)
-    """A further factor on what the designer is paid; 1 in the paper."""
-    novelty: float = Field(0.0, ge=0)
-    """Added to the raw reward for a unit of novelty: 1 minus the cosine with the nearest program written before."""
+    tokens: int = Field(8_192, ge=1)
 
 
 class RoleUpdate(Section):
@@ -428,9 +419,13 @@ class RoleUpdates(Section):
     designer: RoleUpdate = RoleUpdate()
 
 
-class UpdateSection(Section):
+class UpdateSection(OpenSection):
     """The optimiser and the loss (method section 8)."""
 
+    average: str = "token_mean"
+    """How the samples of a role share its loss: ``token_mean`` (each token alike), ``sample_mean`` (each sample alike,
+    as in the authors' runs), ``constant_length`` (Dr. GRPO), an installed plug-in, or ``module:Class`` of your own."""
+    constant_length: ConstantLengthSettings = ConstantLengthSettings()
     lr: float = Field(1e-6, gt=0)
     clip_low: float = Field(0.2, gt=0)
     clip_high: float = Field(0.28, gt=0)
@@ -509,6 +504,9 @@ class EvalSection(Section):
     """Problems asked of each group of a suite; all when unset."""
     max_tokens: int | None = Field(None, ge=1)
     """Of a reply, instead of the preset's: for models with short contexts."""
+    max_fault_share: float = Field(0.1, ge=0, le=1)
+    """Share of a suite's items that may fail by endpoint, model, sandbox or scorer; with more there is no score. One
+    item always may. ``spadework eval`` keeps to it too."""
 
 
 class TrackSection(Section):
@@ -561,8 +559,6 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
-        if self.reward.plateau_low > self.reward.plateau_high:
-            raise ValueError("reward.plateau_low is above reward.plateau_high")
         if self.designer.grammar and not (self.designer.skeleton and self.domain == "games"):
             raise ValueError('designer.grammar binds skeleton designs of domain = "games"')
         self._check_seeds()
@@ -610,8 +606,11 @@ class RunConfig(Section):
     def _check_seeds(self) -> None:
         """Plays of one seed belong together; both arms are looked at after as many episodes."""
         play = self.play
-        if self.reward.per_seed and play.plays_per_seed == 1:
-            raise ValueError("reward.per_seed needs play.plays_per_seed above 1")
+        per_seed = {"reward.plateau.per_seed": self.reward.plateau.per_seed}
+        per_seed |= {'agent.advantage = "per_seed"': self.agent.advantage == "per_seed"}
+        for name, used in per_seed.items():
+            if used and play.plays_per_seed == 1:
+                raise ValueError(f"{name} needs play.plays_per_seed above 1")
         counts = {"episodes": play.episodes, "hinted_episodes": self.hinted_episodes}
         if play.allocation == "adaptive":
             if not play.paired:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from spadework.errors import ConfigError
+from spadework.text import clean_json, decode, first_words
 from spadework.types import Document
 
 TEXT_KEYS = ("text", "orig_doc")
@@ -27,7 +28,7 @@ class Corpus:
     Args:
         path: one JSON object a line, its text under ``text`` or ``orig_doc``.
         cache: folder for the index.
-        max_words: words kept of a document.
+        max_words: words kept of a document; see ``text.word_ends``.
 
     Raises:
         ConfigError: no such file, or not one readable document in it.
@@ -54,8 +55,7 @@ class Corpus:
         document = parse_line(line, str(index))
         if document is None:
             raise ConfigError(f"{self.path}: changed while it was in use; start again to index it anew")
-        words = document.text.split(" ", self.max_words)
-        return Document(document.id, " ".join(words[: self.max_words]), document.meta)
+        return Document(document.id, first_words(document.text, self.max_words), document.meta)
 
     def sample(self, seed: int) -> Document:
         """The document that ``seed`` draws."""
@@ -65,7 +65,7 @@ class Corpus:
 def parse_line(line: bytes, fallback_id: str) -> Document | None:
     """One line as a document; ``None`` when it is broken or has no text."""
     try:
-        row: Any = json.loads(line)
+        row: Any = clean_json(json.loads(decode(line)))
     except (ValueError, RecursionError):
         return None
     if not isinstance(row, dict):

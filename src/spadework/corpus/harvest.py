@@ -11,9 +11,11 @@ import importlib.util
 import re
 import sysconfig
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from spadework.errors import ConfigError
+from spadework.text import clean, decode, word_ends
 from spadework.types import Document
 
 MIN_WORDS = 40
@@ -50,9 +52,12 @@ def text_files(path: Path, licence: str) -> Iterator[Document]:
         if file.suffix == ".py":
             yield from _file_docstrings(file, base, path.name, licence)
         elif file.suffix in TEXT_SUFFIXES:
-            text = file.read_text(encoding="utf-8", errors="replace")
+            try:
+                text = decode(file.read_bytes())
+            except ValueError as error:
+                raise ConfigError(f"{file}: {error}; save it as UTF-8, or take it out of the folder") from None
             for number, part in enumerate(split_text(text)):
-                title = re.sub(r"^[#\s]+", "", part.splitlines()[0])[:80] or file.stem
+                title = re.sub(r"^[#\s]+", "", part.split("\n", 1)[0])[:80] or file.stem
                 yield _document(f"{path.name}:{file.relative_to(base)}#{number}", title, part, path.name, licence)
 
 
@@ -61,16 +66,21 @@ def split_text(text: str) -> list[str]:
     parts: list[str] = []
     pending = ""
     for section in _HEADING.split(text):
-        words = section.split()
-        if len(words) > MAX_WORDS:
-            parts += [" ".join(words[i : i + MAX_WORDS]) for i in range(0, len(words), MAX_WORDS)]
+        ends = [0, *word_ends(section)]
+        if len(ends) > MAX_WORDS + 1:
+            cuts = [*ends[:-1:MAX_WORDS], ends[-1]]
+            parts += [section[start:end].strip() for start, end in pairwise(cuts)]
             continue
         pending = f"{pending}\n\n{section.strip()}" if pending else section.strip()
-        if len(pending.split()) >= 3 * MIN_WORDS:
+        if _count(pending) >= 3 * MIN_WORDS:
             parts.append(pending)
             pending = ""
     parts.append(pending)
-    return [part for part in parts if len(part.split()) >= MIN_WORDS]
+    return [part for part in parts if _count(part) >= MIN_WORDS]
+
+
+def _count(text: str) -> int:
+    return sum(1 for _ in word_ends(text))
 
 
 def _docstrings(root: Path, source: str, licence: str) -> Iterator[Document]:
@@ -88,14 +98,14 @@ def _file_docstrings(file: Path, root: Path, source: str, licence: str) -> Itera
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
             text = ast.get_docstring(node)
-            if text and len(text.split()) >= MIN_WORDS:
+            if text and _count(text) >= MIN_WORDS:
                 name = getattr(node, "name", "")
                 title = " ".join(re.findall(r"[A-Za-z]+", name or module.rpartition(".")[2]))
                 yield _document(f"{source}:{module}.{name}".rstrip("."), title, text, source, licence)
 
 
 def _document(name: str, title: str, text: str, source: str, licence: str) -> Document:
-    return Document(name, text, {"title": title, "source": source, "licence": licence})
+    return Document(name, clean(text), {"title": title, "source": source, "licence": licence})
 
 
 def _licence(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The host's door to the one parser of tool calls, which lives with the programs' bases in ``tool_env``."""
+"""Tool calls as the host reads and writes them: ``spadework.scan`` reads them, there as inside the sandbox."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spadework.envs.actions import strip_thinking
-from spadework.envs.tool_env import CALL_BLOCK, Call, Reply, coerce, fit, parse_reply
+from spadework.envs.tool_env import coerce, fit
+from spadework.scan import Call, Reply, parse_reply, strip_thinking, without_calls
 
 __all__ = ["Call", "Reply", "coerce", "fit", "parse_reply", "played_text", "render_call", "said_text", "schema_of"]
 
@@ -21,7 +21,7 @@ def played_text(reply: str) -> str | None:
 
 def said_text(reply: str) -> str:
     """What a reply says beside its thinking and its calls."""
-    return CALL_BLOCK.sub("", strip_thinking(reply)).strip()
+    return without_calls(strip_thinking(reply)).strip()
 
 
 def render_call(name: str, arguments: Mapping[str, Any], form: str = "json") -> str:

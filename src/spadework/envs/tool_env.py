@@ -1,7 +1,7 @@
-"""The provided bases of tool-use programs. Standard library only: the sandbox loads this one file by its path.
+"""The provided bases of tool-use programs.
 
-The one parser of tool calls lives here too, because it is the program's side that reads the player's text;
-``spadework.envs.tool_calls`` is its door for the host.
+The sandbox loads this file and ``spadework.scan``, which reads the player's text, by their paths: beside that module it
+imports the standard library only.
 """
 
 from __future__ import annotations
@@ -11,75 +11,11 @@ import copy
 import functools
 import json
 import math
-import re
 import sqlite3
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-CALL_BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>|(<function=.*?</function>)", re.DOTALL)
-_FUNCTION = re.compile(r"<function=([^>\s]+)>(.*?)</function>", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
-_OPEN = re.compile(r"<tool_call|<function=|</tool_call>|</function>")
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
-_FENCE = re.compile(r"\A```\w*\s*|\s*```\Z")
-_THINK = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
-
-
-class Call(NamedTuple):
-    """One tool call. The XML form gives every argument as text: ``coerce`` reads it by its schema."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-class Reply(NamedTuple):
-    """What a player's text asks for; ``problems`` says what in it could not be read."""
-
-    calls: tuple[Call, ...] = ()
-    answer: str | None = None
-    problems: tuple[str, ...] = ()
-
-
-def parse_reply(text: str) -> Reply:
-    """Every call in order, in the JSON form or the XML form, and the last ``<answer>``. Raises nothing."""
-    text = _THINK.sub("", text)
-    calls: list[Call] = []
-    problems: list[str] = []
-    for match in CALL_BLOCK.finditer(text):
-        body = (match.group(1) or match.group(2) or "").strip()
-        found = _xml_call(body) if "<function=" in body else _json_call(body)
-        if isinstance(found, Call):
-            calls.append(found)
-        else:
-            problems.append(found)
-    rest = CALL_BLOCK.sub("", text)
-    if _OPEN.search(rest):
-        problems.append("a tool call is not closed, or its tags do not match")
-    answers = _ANSWER.findall(rest)
-    return Reply(tuple(calls), answers[-1].strip() if answers else None, tuple(problems))
-
-
-def _json_call(body: str) -> Call | str:
-    try:
-        value = json.loads(_FENCE.sub("", body))
-    except (ValueError, RecursionError) as error:
-        return f"a tool call is not JSON: {error}"
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        return 'a tool call needs the form {"name": ..., "arguments": {...}}'
-    arguments = value.get("arguments", {})
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments or "{}")
-        except (ValueError, RecursionError):
-            return f"the arguments of {value['name']} are not JSON"
-    return Call(value["name"], arguments) if isinstance(arguments, dict) else "arguments must be an object"
-
-
-def _xml_call(body: str) -> Call | str:
-    match = _FUNCTION.search(body)
-    if match is None:
-        return "a tool call needs the form <function=NAME><parameter=KEY>value</parameter></function>"
-    return Call(match.group(1), dict(_PARAMETER.findall(match.group(2))))
+from spadework.scan import JSON, Call, parse_reply
 
 
 def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -119,7 +55,7 @@ def _convert(value: Any, kinds: tuple[str, ...]) -> Any:
     if isinstance(value, str):
         candidates.append({"true": True, "false": False}.get(value.strip().lower()))
         with contextlib.suppress(ValueError, RecursionError):
-            candidates.append(json.loads(value))
+            candidates.append(JSON.decode(value))
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         candidates.append(str(value))
     for one in (value, *candidates):

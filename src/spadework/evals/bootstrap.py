@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spadework.intervals import Interval
+from spadework.intervals import Interval, equal_values_interval
+from spadework.significance import scipy_stats, sign_flip
 
 DRAWS = 4_000
-"""Bootstrap samples, and sign flips of a test that cannot be counted out."""
-EXACT = 16
-"""Problems that differ up to which all sign flips are counted."""
+"""Bootstrap samples."""
 
 
-class Scored(Protocol):
-    """What is drawn: ``records.ItemResult``."""
+class ScoredItem(Protocol):
+    """One try at one problem, as ``records.ItemResult`` has it."""
 
     @property
     def id(self) -> str:
@@ -33,7 +33,7 @@ class Scored(Protocol):
 
     @property
     def unit(self) -> str:
-        """Its problem."""
+        """Its problem; empty where the item is its own."""
         ...
 
     @property
@@ -42,38 +42,57 @@ class Scored(Protocol):
         ...
 
 
-def mean_interval(
-    items: Sequence[Scored], *, by_group: bool = False, confidence: float = 0.95, least: float = 0.0
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a second result scored on an item beyond the first, from -1 to 1."""
+
+    id: str
+    group: str
+    unit: str
+    score: float
+
+
+def mean_score(items: Sequence[ScoredItem], *, by_group: bool = False) -> float:
+    """The mean score, or the mean of the groups' means; NaN for no items."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for item in items:
+        groups[item.group if by_group else ""].append(item.score)
+    means = [math.fsum(scores) / len(scores) for scores in groups.values()]
+    return math.fsum(means) / len(means) if means else math.nan
+
+
+def score_interval(
+    items: Sequence[ScoredItem], *, by_group: bool = False, confidence: float = 0.95, least: float = 0.0
 ) -> Interval:
     """The mean score with a percentile interval of the bootstrap over problems.
 
-    ``by_group``: the mean of the groups' means, problems drawn within each group. ``sd`` is that of the problems'
-    means; ``n`` counts items. The ends are NaN below two problems. The draws are seeded: equal items, equal intervals.
-    Where all scores are 0, or all 1, a bootstrap sees no doubt: the open end is then the exact binomial one.
-    ``least`` is what a score cannot fall below: -1 for differences, which are open on both sides when all are 0.
+    The draws are seeded: equal items have equal intervals. The ends are NaN for fewer than two problems. ``sd`` is the
+    standard deviation of the problems' means, and ``n`` counts items. A bootstrap sees no doubt where all problems have
+    one score; their interval is ``equal_values_interval``, which for 0 and 1 is the exact binomial one.
+
+    Args:
+        items: what was scored, up to 1.
+        by_group: take the mean of the groups' means, and draw problems within each group.
+        confidence: of the interval.
+        least: the lowest possible score; -1 for differences.
     """
     if not items:
         return Interval(math.nan)
-    groups = _groups(items) if by_group else [_units(items)]
-    units = np.concatenate([sums / counts for sums, counts in groups])
-    mean = float(np.mean([sums.sum() / counts.sum() for sums, counts in groups]))
+    groups = _by_group(items) if by_group else [_Problems.of(items)]
+    units = np.concatenate([group.sums / group.tries for group in groups])
+    mean = mean_score(items, by_group=by_group)
     if len(units) < 2:
         return Interval(mean, n=len(items))
-    tail = (1 - confidence) / 2
-    if mean in (least, 0.0, 1.0) and np.all(units == mean):
-        reach = 1 - tail ** (1 / len(units))
-        return Interval(mean, max(least, mean - reach), min(1.0, mean + reach), 0.0, len(items))
-    rng = np.random.default_rng(0)
-    drawn = []
-    for sums, counts in groups:
-        chosen = rng.integers(0, len(sums), (DRAWS, len(sums)))
-        drawn.append((sums[chosen].sum(axis=1), counts[chosen].sum(axis=1)))
-    means = np.mean([sums / counts for sums, counts in drawn], axis=0)
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Interval(mean, float(low), float(high), float(np.std(units, ddof=1)), len(items))
+    if np.all(units == units[0]):
+        bounds = equal_values_interval(mean, len(units), least, 1.0, confidence)
+        return Interval(mean, bounds.low, bounds.high, 0.0, len(items))
+    low, high = _percentiles(groups, confidence)
+    return Interval(mean, low, high, float(np.std(units, ddof=1)), len(items))
 
 
-def paired(first: Sequence[Scored], second: Sequence[Scored], *, by_group: bool = False) -> tuple[Interval, float]:
+def paired(
+    first: Sequence[ScoredItem], second: Sequence[ScoredItem], *, by_group: bool = False
+) -> tuple[Interval, float]:
     """Second minus first on the items that both hold: the difference with its interval, and a two-sided p.
 
     ``by_group``: the mean of the groups' mean differences, as the score of such a suite is. The test flips the signs
@@ -83,52 +102,66 @@ def paired(first: Sequence[Scored], second: Sequence[Scored], *, by_group: bool 
     both = [name for name in one if name in two]
     if not both:
         return Interval(math.nan), math.nan
-    differences = [_Difference(name, one[name], two[name].score - one[name].score) for name in both]
+    differences = [
+        Difference(name, one[name].group, one[name].unit, two[name].score - one[name].score) for name in both
+    ]
     sizes = Counter(item.group if by_group else "" for item in differences)
     per_unit: dict[tuple[str, str], float] = defaultdict(float)
     for item in differences:
-        per_unit[item.group, item.unit] += item.score
+        per_unit[item.group, item.unit or item.id] += item.score
     weighed = [value / sizes[group if by_group else ""] for (group, _), value in per_unit.items()]
-    return mean_interval(differences, by_group=by_group, least=-1.0), sign_flip(weighed)
+    return score_interval(differences, by_group=by_group, least=-1.0), sign_flip(weighed, "two-sided")
 
 
-def sign_flip(differences: Sequence[float]) -> float:
-    """Two-sided p that differences so far from 0 in sum arise when each may as well have the other sign."""
-    sizes = np.array([abs(value) for value in differences if value], dtype=float)
-    if not len(sizes):
-        return 1.0
-    seen = abs(math.fsum(differences)) - 1e-9 * float(sizes.max())
-    if np.all(sizes == sizes[0]):  # all of one size: the sum is binomial
-        n, least = len(sizes), seen / sizes[0]
-        return sum(math.comb(n, k) for k in range(n + 1) if abs(2 * k - n) >= least) / (1 << n)
-    if len(sizes) <= EXACT:
-        signs = 1 - 2 * (np.arange(2 ** len(sizes))[:, None] >> np.arange(len(sizes)) & 1)
-        return float(np.mean(np.abs(signs @ sizes) >= seen))
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (DRAWS, len(sizes)))
-    return float((1 + np.sum(np.abs(signs @ sizes) >= seen)) / (1 + DRAWS))
+@dataclass(frozen=True, slots=True)
+class _Problems:
+    """The problems of one group, each with the sum of its scores and the number of its tries."""
+
+    sums: NDArray[np.float64]
+    tries: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, items: Sequence[ScoredItem]) -> _Problems:
+        scores: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for item in items:
+            scores[item.group, item.unit or item.id].append(item.score)
+        sums = [math.fsum(own) for own in scores.values()]
+        return cls(np.array(sums), np.array([float(len(own)) for own in scores.values()]))
+
+    def mean(self, drawn: NDArray[np.int64], axis: int) -> Any:
+        """The mean score of the problems at the places ``drawn``."""
+        return self.sums[drawn].sum(axis) / self.tries[drawn].sum(axis)
 
 
-class _Difference:
-    """A pair of one item's scores, as one thing to draw."""
-
-    def __init__(self, name: str, item: Scored, score: float) -> None:
-        self.id, self.group, self.unit, self.score = name, item.group, item.unit, score
-
-
-Units = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-
-def _groups(items: Sequence[Scored]) -> list[Units]:
-    members: Mapping[str, list[Scored]] = defaultdict(list)
+def _by_group(items: Sequence[ScoredItem]) -> list[_Problems]:
+    members: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         members[item.group].append(item)
-    return [_units(own) for own in members.values()]
+    return [_Problems.of(own) for own in members.values()]
 
 
-def _units(items: Sequence[Scored]) -> Units:
-    """The problems' sums of scores, and their numbers of tries."""
-    units: Mapping[tuple[str, str], list[float]] = defaultdict(list)
-    for item in items:
-        units[item.group, item.unit or item.id].append(item.score)
-    own = units.values()
-    return np.array([math.fsum(scores) for scores in own]), np.array([float(len(scores)) for scores in own])
+def _percentiles(groups: Sequence[_Problems], confidence: float) -> tuple[float, float]:
+    """The ends of the percentile interval of the mean of the groups' means; NaN where all groups hold one problem.
+
+    scipy draws each sample on its own, so a group's sample is the places of its problems. A group of one problem gives
+    the same whatever is drawn, and scipy refuses it.
+    """
+    several = [group for group in groups if len(group.sums) > 1]
+    if not several:
+        return math.nan, math.nan
+    fixed = [float(group.mean(np.zeros(1, np.int64), 0)) for group in groups if len(group.sums) == 1]
+
+    def mean_of_means(*samples: Any, axis: int) -> Any:
+        means = [group.mean(drawn, axis) for group, drawn in zip(several, samples, strict=True)]
+        return (sum(means) + math.fsum(fixed)) / len(groups)
+
+    found = scipy_stats().bootstrap(
+        [np.arange(len(group.sums)) for group in several],
+        mean_of_means,
+        n_resamples=DRAWS,
+        vectorized=True,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)

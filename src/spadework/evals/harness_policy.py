@@ -1,8 +1,8 @@
 """A policy as the model of somebody else's harness.
 
-A harness hands over the whole history with every request and mostly runs in a thread; a ``Chat`` grows and lives on
-the event loop. ``Voice`` stands between: what is new in the history is observed, and where the history was rewritten
-or the tools changed, a new conversation is opened from it.
+A harness hands over the whole history with every request, and mostly runs in a thread. A ``Chat`` grows message by
+message, and lives on the event loop. ``HarnessPolicy`` stands between them: it shows the chat what is new in the
+history, and opens a new chat where the harness rewrote the history or changed the tools.
 """
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One reply: ``raw`` as sampled (what belongs in the history), ``text`` without its thinking and its calls."""
+class HarnessReply:
+    """One reply."""
 
     raw: str
+    """The reply as it was sampled, which is what belongs in the history."""
     text: str
+    """The reply without its thinking and its calls."""
     calls: tuple[Call, ...]
+    """The tool calls in it that can be read."""
 
 
-class Voice:
-    """Speaks for one side of one episode; make it on the event loop.
+class HarnessPolicy:
+    """Gives the replies of one side of one episode. It must be made on the event loop.
 
     Args:
-        policy: Who speaks.
-        sampling: How each reply is sampled.
-        key: Begins the keys of the replies; the turn is appended.
+        policy: whose replies they are.
+        sampling: how each reply is sampled.
+        key: the beginning of the replies' keys, to which the number of the reply is appended.
     """
 
     def __init__(self, policy: Policy, sampling: SamplingParams, key: Key) -> None:
@@ -50,17 +53,17 @@ class Voice:
         self.tokens = 0
         """Sampled so far."""
 
-    async def reply(self, history: Sequence[Message], tools: Tools = ()) -> Said:
+    async def reply(self, history: Sequence[Message], tools: Tools = ()) -> HarnessReply:
         """The next message after ``history``. Raises ``PolicyError``."""
         chat = self._continue(list(history), list(tools))
         completion = await chat.reply(self._sampling, (*self._key, self.turns))
         self.turns += 1
         self.tokens += len(completion.tokens)
         self._heard.append(Message(role="assistant", content=completion.text))
-        return read(completion.text, tools)
+        return read_reply(completion.text, tools)
 
-    def reply_in_thread(self, history: Sequence[Message], tools: Tools = ()) -> Said:
-        """``reply`` for a harness in another thread, which waits."""
+    def reply_in_thread(self, history: Sequence[Message], tools: Tools = ()) -> HarnessReply:
+        """``reply`` for a harness in another thread, which waits for it. Raises ``PolicyError``."""
         return asyncio.run_coroutine_threadsafe(self.reply(history, tools), self._loop).result()
 
     def _continue(self, history: list[Message], tools: list[Mapping[str, Any]]) -> Chat:
@@ -74,12 +77,12 @@ class Voice:
         return self._chat
 
 
-def read(raw: str, tools: Tools) -> Said:
+def read_reply(raw: str, tools: Tools) -> HarnessReply:
     """Read a reply. A call that cannot be read is left out; text arguments of the XML form get their schema's types."""
     calls = parse_reply(raw).calls
     if "<function=" in raw:
         calls = tuple(Call(call.name, _typed(call, schema_of(tools, call.name) or {})) for call in calls)
-    return Said(raw, said_text(raw), calls)
+    return HarnessReply(raw, said_text(raw), calls)
 
 
 def _typed(call: Call, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,8 +97,11 @@ def _typed(call: Call, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Run a harness in a thread of its own: in a shared pool, episodes that wait for a thread would hold up an engine
-    that waits for all who ``attend``. A cancelled wait leaves the thread behind; its next request is refused.
+    """Run a harness in a thread of its own, and wait for its result.
+
+    A shared pool of threads would not do: an engine waits until every episode that attends has asked for a reply, and
+    an episode that waits for a thread asks for none. A cancelled wait leaves the thread behind, and its next request is
+    refused.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()

@@ -10,19 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from spadework.envs.sandbox.base import Sandbox
-from spadework.errors import FaultError, GraderError, PolicyError, ProgramError, SandboxError
+from spadework.errors import error_of
 from spadework.evals.records import Item, Outcome, Setting
 from spadework.evals.registry import versions
 from spadework.policies.base import Policy
 from spadework.rollout import Play, PlaySettings, play_episode
-from spadework.types import Arm, Domain, Environment, Fault, Key, derive_seed
-
-_ERRORS: dict[str, type[FaultError]] = {
-    "program": ProgramError,
-    "sandbox": SandboxError,
-    "endpoint": PolicyError,
-    "grader": GraderError,
-}
+from spadework.types import Arm, Domain, Environment, Key, derive_seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +83,7 @@ class HeldOut:
         play = Play(environment, self._arm, index, seed, 0, key)
         episode = await play_episode(policy, self._sandbox, play, self._rules.settings(environment.domain))
         if episode.fault is not None:
-            raise _raised(episode.fault)
+            raise error_of(episode.fault)
         last = episode.turns[-1].action if episode.turns else ""
         detail = {
             "return": round(episode.return_, 6),
@@ -149,7 +142,3 @@ def by_age(environments: Sequence[Environment], parts: int) -> list[tuple[Enviro
 
 def _digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
-
-
-def _raised(fault: Fault) -> FaultError:
-    return _ERRORS[fault.kind](fault.code, fault.message, fault.detail)

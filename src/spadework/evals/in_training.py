@@ -1,4 +1,4 @@
-"""Evaluation during training: results into the run directory, their means into the cycle's metrics."""
+"""Evaluation during training, which writes results into the run directory and gives their means as metrics."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from spadework.config import EvalSection
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.records import SuiteResult, averages
 from spadework.evals.runner import Choice, Where, run_benchmark
 from spadework.evals.selection import columns, mean
 from spadework.policies.base import Policy
+from spadework.significance import scipy_stats
 
 
 def results_folder(run: Path, cycle: int) -> Path:
@@ -19,26 +21,31 @@ def results_folder(run: Path, cycle: int) -> Path:
 
 
 class RunEvaluator:
-    """Scores a run's weights after a cycle (``selfplay.loop.Evaluator``).
+    """Scores a run's weights after a cycle (``selfplay.loop.Evaluator``). Raises ``ConfigError`` without scipy.
 
     Args:
         open_suites: gives what is scored, anew for each evaluation.
         run: the run directory.
         model: the name of the model that the run began with.
         jobs: items at a time; 0 for all at once.
-        choice: which items.
+        settings: which items, and how many may fail.
     """
 
     def __init__(
-        self, open_suites: Callable[[], Sequence[Benchmark]], run: Path, model: str, jobs: int, choice: Choice
+        self, open_suites: Callable[[], Sequence[Benchmark]], run: Path, model: str, jobs: int, settings: EvalSection
     ) -> None:
-        self._open, self._run, self._model, self._jobs, self._choice = open_suites, run, model, jobs, choice
+        scipy_stats()  # every result has an interval: without scipy, stop now and not at the first evaluation
+        self._open, self._run, self._model, self._jobs, self._settings = open_suites, run, model, jobs, settings
 
     async def __call__(self, policy: Policy, cycle: int) -> dict[str, float]:
-        """Metrics ``eval/SUITE``, ``eval/SUITE/GROUP`` and ``eval/average`` (the mean over columns)."""
+        """Metrics ``eval/SUITE``, ``eval/SUITE/GROUP`` and ``eval/average`` (the mean over columns).
+
+        Raises ``RunError`` when too many items of a suite fail by the machinery.
+        """
         folder = results_folder(self._run, cycle)
         shutil.rmtree(folder, ignore_errors=True)  # of a cycle that was lost: its weights were others
-        where = Where(folder, self._jobs, self._choice)
+        choice, most = Choice(limit=self._settings.limit), self._settings.max_fault_share
+        where = Where(folder, self._jobs, choice, max_fault_share=most)
         subject = {"model": self._model, "run": self._run.name, "cycle": str(cycle)}
         results: list[SuiteResult] = []
         for suite in self._open():

@@ -1,7 +1,7 @@
-"""The official harnesses as packages: present, whole, and of the version that the adapter was written against.
+"""Checks that a harness's package is installed, whole, and of the version that its adapter was written against.
 
-They pin versions that conflict with each other and with ours, so they are installed without their dependencies; what
-of those the suites touch is in the ``eval`` extra.
+The official harnesses pin versions that conflict with each other and with ours. So they are installed without their
+dependencies; the extra ``eval`` brings those dependencies that the suites need.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ INSTALL = "pip install 'spadework[eval]'; pip install --no-deps -r requirements/
 def require(distribution: str, version: str, modules: Sequence[str]) -> None:
     """Raise ``ConfigError`` unless ``distribution`` is of ``version`` and all ``modules`` can be imported.
 
-    The adapters lean on what is inside of the packages, and another version may score otherwise: no range is accepted.
+    No other version is accepted: the adapters use the packages' inner parts, and another version may score differently.
     """
     try:
         found = importlib.metadata.version(distribution)

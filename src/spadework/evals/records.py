@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spadework.errors import ConfigError
-from spadework.evals.bootstrap import mean_interval
+from spadework.evals.bootstrap import mean_score, score_interval
 from spadework.intervals import Interval
 from spadework.types import Fault
 
@@ -100,6 +100,8 @@ class SuiteResult:
     subject: Mapping[str, str]
     """Who was scored: the model, and the run and cycle or the endpoint."""
     items: tuple[ItemResult, ...]
+    dropped: tuple[str, ...] = ()
+    """Fields of the sampling that the endpoint refused, so that the answers were sampled without them."""
 
     @property
     def n(self) -> int:
@@ -113,12 +115,26 @@ class SuiteResult:
 
     def score(self) -> Interval:
         """The suite's score with its 95 % bootstrap interval over problems; ``n`` counts items."""
-        return mean_interval(self.items, by_group=self.setting.aggregate == "groups")
+        return score_interval(self.items, by_group=self.setting.aggregate == "groups")
 
     def groups(self) -> dict[str, Interval]:
         """The same of each subcategory, in order of appearance; empty in a suite without any."""
-        names = dict.fromkeys(item.group for item in self.items if item.group)
-        return {name: mean_interval([item for item in self.items if item.group == name]) for name in names}
+        return {name: score_interval(items) for name, items in self._by_group().items()}
+
+    def mean(self) -> float:
+        """The suite's score without its interval, which takes longer."""
+        return mean_score(self.items, by_group=self.setting.aggregate == "groups")
+
+    def group_means(self) -> dict[str, float]:
+        """The same of each subcategory."""
+        return {name: mean_score(items) for name, items in self._by_group().items()}
+
+    def _by_group(self) -> dict[str, list[ItemResult]]:
+        groups: dict[str, list[ItemResult]] = {}
+        for item in self.items:
+            if item.group:
+                groups.setdefault(item.group, []).append(item)
+        return groups
 
 
 def write_result(result: SuiteResult, path: Path) -> None:
@@ -132,6 +148,7 @@ def write_result(result: SuiteResult, path: Path) -> None:
         "groups": {name: _plain(interval) for name, interval in result.groups().items()},
         "n": result.n,
         "errors": result.errors,
+        "dropped": list(result.dropped),
         "items": [dataclasses.asdict(item) for item in result.items],
     }
     path.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", "utf-8")
@@ -145,7 +162,7 @@ def read_result(path: Path) -> SuiteResult:
             raise ConfigError(f"{path}: a result of format {data['format']}; this version reads {FORMAT}")
         setting = {**data["setting"], "notes": tuple(data["setting"]["notes"])}
         items = tuple(item_from(row) for row in data["items"])
-        return SuiteResult(Setting(**setting), data["subject"], items)
+        return SuiteResult(Setting(**setting), data["subject"], items, tuple(data.get("dropped", ())))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: no result of an evaluation: {error!r}") from None
 
@@ -169,8 +186,8 @@ def averages(results: Sequence[SuiteResult]) -> dict[str, float]:
     """``suite`` and ``suite/group`` -> mean, of all results."""
     means: dict[str, float] = {}
     for result in results:
-        means[result.setting.suite] = result.score().mean
-        means |= {f"{result.setting.suite}/{name}": group.mean for name, group in result.groups().items()}
+        means[result.setting.suite] = result.mean()
+        means |= {f"{result.setting.suite}/{name}": mean for name, mean in result.group_means().items()}
     return means
 
 

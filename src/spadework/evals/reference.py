@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TABLES = Path(__file__).parent / "data" / "paper_tables.json"
-SIZES = ("4b", "8b", "30b")
 
 
 @dataclass(frozen=True, slots=True)

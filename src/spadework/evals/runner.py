@@ -15,43 +15,21 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn
 
-from spadework.errors import ConfigError, FaultError, RunError, SpadeworkError
+from spadework.errors import ConfigError, FaultError, RunError, SpadeworkError, blames_machinery, cause_lines, causes
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.records import Item, ItemResult, Setting, SuiteResult, item_from, read_result, write_result
-from spadework.policies.base import Policy
+from spadework.observer import NullObserver, Observer
+from spadework.policies.base import Dropping, Policy
 from spadework.runs.files import write_whole
+from spadework.significance import scipy_stats
 from spadework.types import Fault
 
 LOOK_AFTER = 8
-"""Items after which too many faults of the endpoint stop a suite."""
-MOST_FAULTS = 0.5
-"""Their share that does."""
+"""Items after which a suite stops when every one of them ended in a fault."""
 RAISED = "raised"
 """Code of the fault of an item whose harness or scorer raised what it should not."""
-
-
-class Watch(Protocol):
-    """Who watches: the terminal, or nobody."""
-
-    def begin(self, suite: str, total: int, done: int) -> None:
-        """A suite of ``total`` items begins, of which ``done`` were there already."""
-        ...
-
-    def item(self, result: ItemResult) -> None:
-        """An item ended."""
-        ...
-
-
-class Nobody:
-    """A ``Watch`` that looks away."""
-
-    def begin(self, suite: str, total: int, done: int) -> None:
-        """See ``Watch``."""
-
-    def item(self, result: ItemResult) -> None:
-        """See ``Watch``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,33 +72,43 @@ class Where:
     choice: Choice = Choice()
     retry: bool = False
     """Try items again that ended in a fault."""
+    max_fault_share: float = 0.1
+    """Share of the chosen items that may fail by the machinery; see ``config.EvalSection``."""
 
 
 async def run_benchmark(
-    benchmark: Benchmark, policy: Policy, subject: Mapping[str, str], where: Where, watch: Watch | None = None
+    benchmark: Benchmark, policy: Policy, subject: Mapping[str, str], where: Where, observer: Observer | None = None
 ) -> SuiteResult:
     """Score every chosen item that has no result yet, and write the suite's result.
 
     Raises:
-        ConfigError: what lies in the folder belongs to another setting or subject.
-        RunError: too many items failed by endpoint or grader; those are tried again by the next call.
+        ConfigError: what lies in the folder belongs to another setting or subject, or scipy is missing.
+        RunError: the first items all ended in faults, or too many failed by the machinery; those are tried again by
+            the next call.
     """
-    watch = watch or Nobody()
+    watcher = observer or NullObserver()
     setting = dataclasses.replace(benchmark.setting, selection=str(where.choice))
     chosen = where.choice.of(benchmark.items())
+    scipy_stats()  # the result needs it: without scipy, stop before the first request and not after the last
     book = _Book(where.folder, setting, subject, retry=where.retry)
+    missing = [(place, item) for place, item in chosen if item.id not in book.results]
+    guard = _FaultGuard(setting.suite, len(chosen), where.max_fault_share)
+    for _, item in chosen:
+        if item.id in book.results:
+            guard.take(book.results[item.id])
 
     def keep(one: ItemResult) -> None:
         book.add(one)
-        watch.item(one)
+        guard.check(one)
+        watcher.advance(one.tokens, one.score, one.fault)
 
     try:
-        missing = [(place, item) for place, item in chosen if item.id not in book.results]
-        watch.begin(setting.suite, len(chosen), len(chosen) - len(missing))
+        watcher.stage(None, setting.suite, len(chosen), len(chosen) - len(missing))
         await _score_all(benchmark, policy, missing, where.jobs, keep)
     finally:
         book.close()
-    result = SuiteResult(setting, dict(subject), tuple(book.results[item.id] for _, item in chosen))
+    dropped = policy.dropped if isinstance(policy, Dropping) else ()
+    result = SuiteResult(setting, dict(subject), tuple(book.results[item.id] for _, item in chosen), dropped)
     book.finish(result)
     return result
 
@@ -132,17 +120,14 @@ async def _score_all(
     jobs: int,
     keep: Callable[[ItemResult], None],
 ) -> None:
-    """Score ``jobs`` items at a time and ``keep`` each result when it is there."""
+    """Score ``jobs`` items at a time and ``keep`` each result when it is there; what that raises ends the suite."""
     gate = asyncio.Semaphore(jobs or max(1, len(items)))
-    ended: list[ItemResult] = []
 
     async def one(place: int, item: Item) -> None:
         async with gate:
             with policy.attend():
                 result = await score_item(benchmark, policy, item, (place,))
         keep(result)
-        ended.append(result)
-        _check_faults(benchmark.setting.suite, ended)
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -186,18 +171,45 @@ def _fault(error: Exception) -> Fault:
 
 
 def _is_ours(fault: Fault) -> bool:
-    """Whether server or scorer failed, and not the model."""
-    return fault.kind == "endpoint" or fault.code == RAISED
+    """Whether the machinery or a scorer failed, and not the model under test."""
+    return blames_machinery(fault) or fault.code == RAISED
 
 
-def _check_faults(suite: str, ended: Sequence[ItemResult]) -> None:
-    """Stop loudly when server or scorer, not the model, fails: zeros of a dead server are no score."""
-    faults = [one.fault for one in ended if one.fault is not None and _is_ours(one.fault)]
-    if len(ended) >= LOOK_AFTER and len(faults) > MOST_FAULTS * len(ended):
-        raise RunError(
-            f"{suite}: {len(faults)} of {len(ended)} items failed by the {faults[-1].kind}, the last one: "
-            f"{faults[-1].code} {faults[-1].message}. The same command tries them again."
-        )
+class _FaultGuard:
+    """Stops a suite loudly when the machinery, not the model, fails: zeros of a dead server are no score.
+
+    Args:
+        suite: named in the error.
+        total: the chosen items.
+        most: share of them that may fail by the machinery; one item may always.
+    """
+
+    def __init__(self, suite: str, total: int, most: float) -> None:
+        self._suite, self._total, self._most = suite, total, most
+        self._ended = self._ours = 0
+        self._faults: list[Fault] = []
+
+    def take(self, result: ItemResult) -> None:
+        """Count an item."""
+        self._ended += 1
+        if result.fault is not None:
+            self._faults.append(result.fault)
+            self._ours += _is_ours(result.fault)
+
+    def check(self, result: ItemResult) -> None:
+        """Count an item that has just ended. Raises ``RunError`` when there can be no score any more."""
+        self.take(result)
+        if len(self._faults) == self._ended >= min(LOOK_AFTER, self._total):
+            self._stop(f"all of the first {self._ended} items ended in a fault")
+        if self._ours > max(1.0, self._most * self._total):
+            self._stop(
+                f"{self._ours} of {self._total} items failed by the machinery, more than eval.max_fault_share = "
+                f"{self._most:g} allows"
+            )
+
+    def _stop(self, why: str) -> NoReturn:
+        told = "; ".join(cause_lines(causes(self._faults), most=3))
+        raise RunError(f"{self._suite}: {why}, so there is no score: {told}. The same command tries them again")
 
 
 class _Book:
@@ -212,11 +224,8 @@ class _Book:
             self._take_result(setting, subject)
         if self._path.exists():
             self._take_items(setting)
-        self.results = {
-            name: one
-            for name, one in self.results.items()
-            if one.fault is None or not (retry or (_is_ours(one.fault) and self._path.exists()))
-        }
+        if retry or self._path.exists():  # an unfinished suite tries every faulty item again
+            self.results = {name: one for name, one in self.results.items() if one.fault is None}
         write_whole(self._path, self._write)
         self._file = self._path.open("a", encoding="utf-8")
 

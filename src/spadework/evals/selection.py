@@ -1,7 +1,7 @@
-"""Which checkpoint of a run is best: the suite average of each, its curve, and the average along the way.
+"""The choice of a run's best checkpoint by its suite average, and the curve of that average over the run.
 
 The suite average is the plain mean over columns, as in the paper's tables: Reasoning-Gym counts with its four
-categories, every other suite once. Two checkpoints are compared on the columns that both have.
+categories, every other suite once. Checkpoints are compared on the columns that all of them have.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 from spadework.evals.records import SuiteResult, read_results
 
 BY_GROUP = ("reasoning-gym",)
-"""Suites whose groups are columns of their own."""
+"""The suites whose groups are columns of their own."""
 LEFT_OUT = ("heldout-hinted", "transfer")
-"""Results that are no column of an average."""
+"""The suites that are no column of an average."""
 TRAJECTORY = (
     *("gpqa", "livecodebench", "reasoning-gym/math", "reasoning-gym/algorithmic", "reasoning-gym/cognition"),
     "reasoning-gym/logic",
 )
-"""The six columns that are cheap enough to follow along a run: all of the games setting's but AIME."""
+"""The six columns that are cheap enough to evaluate often during a run: all columns of the games setting but AIME."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Point:
 
     @property
     def average(self) -> float:
-        """Over its columns; NaN without any."""
+        """The mean over its columns; NaN without any."""
         return mean(list(self.columns.values()))
 
 
@@ -46,17 +46,17 @@ class Curve:
     """Columns that every point has: the average that decides is over these."""
 
     def average(self, point: Point) -> float:
-        """Over the shared columns."""
+        """The mean of a point over the shared columns."""
         return mean([point.columns[name] for name in self.shared])
 
     @property
     def best(self) -> Point:
-        """Of the highest average; of equals the earlier."""
+        """The point of the highest average, the earliest of them if there are several."""
         return max(self.points, key=lambda point: (self.average(point), -point.cycle))
 
     @property
     def last(self) -> Point:
-        """Of the latest cycle."""
+        """The point of the latest cycle."""
         return self.points[-1]
 
     def trajectory(self) -> float:
@@ -66,14 +66,14 @@ class Curve:
 
 
 def columns(results: Sequence[SuiteResult]) -> dict[str, float]:
-    """Column -> mean of one checkpoint's results."""
+    """The columns of one checkpoint's results, each with its mean from 0 to 1."""
     found: dict[str, float] = {}
     for result in results:
-        suite, groups = result.setting.suite, result.groups()
+        suite = result.setting.suite
         if suite in BY_GROUP:
-            found |= {f"{suite}/{name}": interval.mean for name, interval in groups.items()}
+            found |= {f"{suite}/{name}": own for name, own in result.group_means().items()}
         elif suite not in LEFT_OUT:
-            found[suite] = result.score().mean
+            found[suite] = result.mean()
     return found
 
 

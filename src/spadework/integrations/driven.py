@@ -7,38 +7,27 @@ the run directory, its records, and the stages' state, which is kept at the cycl
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from spadework import build
+from spadework.background import BackgroundLoop
 from spadework.config import RunConfig
 from spadework.errors import ConfigError, RunError
+from spadework.observer import NullObserver
 from spadework.policies.base import Policy
 from spadework.runs.store import Checkpoint, CycleRecord, RunStore
 from spadework.selfplay.loop import Collected, SelfPlay
 from spadework.types import TrainingRow
 
-T = TypeVar("T")
 
-
-class Quiet:
-    """Watches nothing: the engine shows its own progress."""
-
-    def stage(self, cycle: int, name: str, total: int) -> None:
-        """See ``loop.Observer``."""
-
-    def advance(self, tokens: int) -> None:
-        """See ``loop.Observer``."""
+class Quiet(NullObserver):
+    """Leaves progress to the engine, which shows its own."""
 
     def note(self, text: str) -> None:
         """Printed, for the engine's log."""
         print(text, flush=True)
-
-    def cycle_done(self, cycle: int, metrics: Mapping[str, float]) -> None:
-        """See ``loop.Observer``."""
 
 
 def _check_update(config: RunConfig) -> None:
@@ -67,16 +56,14 @@ class DrivenRun:
     def __init__(self, config: RunConfig, path: Path, policy: Policy, *, change_config: bool, how: str) -> None:
         _check_update(config)
         self.policy = policy
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="spadework", daemon=True)
-        self._thread.start()
+        self._loop = BackgroundLoop()
         self._path = path
-        self._store: RunStore = self._await(_open(path, config, change_config, how))
+        self._store: RunStore = self._loop.run(_open(path, config, change_config, how))
         self._sandbox = build.build_sandbox(config)
         stages = build.build_stages(config, self._sandbox, build.build_corpus(config))
         self._play = SelfPlay(config, stages, Quiet())
         self._pending: CycleRecord | None = None
-        self._await(build.check_sandbox(self._sandbox))
+        self._loop.run(build.check_sandbox(self._sandbox))
 
     def collect(self, cycle: int) -> tuple[list[TrainingRow], dict[str, float]]:
         """The training rows and metrics of a cycle. Raises ``RunError`` when the machinery fails."""
@@ -85,7 +72,7 @@ class DrivenRun:
             self._commit(None)
             return await self._play.collect(self.policy, cycle)
 
-        collected = self._await(one())
+        collected = self._loop.run(one())
         self._pending = collected.record
         return collected.sequences, dict(collected.record.metrics)
 
@@ -96,7 +83,7 @@ class DrivenRun:
             self._commit(self._play.stages.state_dict())
 
         if self._pending is not None and self._pending.cycle == cycle:
-            self._await(commit())
+            self._loop.run(commit())
 
     def restore(self, cycle: int) -> None:
         """Go on after ``cycle``, whose weights the engine has loaded.
@@ -108,7 +95,7 @@ class DrivenRun:
         async def last() -> Checkpoint | None:
             return self._store.last_checkpoint()
 
-        checkpoint = self._await(last())
+        checkpoint = self._loop.run(last())
         if checkpoint is None or checkpoint.cycle != cycle:
             found = "none" if checkpoint is None else f"one of cycle {checkpoint.cycle}"
             raise RunError(f"{self._path}: the engine goes on after cycle {cycle}, but the last state is {found}")
@@ -123,18 +110,13 @@ class DrivenRun:
             await self._sandbox.close()
             await self.policy.close()
 
-        self._await(end())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._loop.run(end())
         self._loop.close()
 
     def _commit(self, state: Mapping[str, Any] | None) -> None:
         if self._pending is not None:
             self._store.commit(self._pending, state)
             self._pending = None
-
-    def _await(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 async def _open(path: Path, config: RunConfig, change: bool, how: str) -> RunStore:

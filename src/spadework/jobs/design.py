@@ -9,8 +9,9 @@ from pathlib import Path
 from spadework import build
 from spadework.analysis.designs import outcome
 from spadework.config import RunConfig
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, blames_machinery, causes
 from spadework.jobs.engine import open_policy
+from spadework.jobs.losses import Losses
 from spadework.selfplay.design.designer import SlotResult
 from spadework.selfplay.design.offline import design_slots, slot_number
 from spadework.selfplay.pool.files import import_pool, write_pool
@@ -48,7 +49,10 @@ class PoolBook:
 
 
 async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note: Callable[[str], None]) -> None:
-    """Fill slots until the book holds ``n`` environments, or each of the missing ones was tried once."""
+    """Fill slots until the book holds ``n`` environments, or each of the missing ones was tried once.
+
+    Raises ``RunError`` when one slot after another is lost to the machinery; what was designed before is on disk.
+    """
     missing = n - len(book.environments)
     numbers: Sequence[int] = range(book.next_slot, book.next_slot + missing)
     if not numbers:
@@ -60,6 +64,7 @@ async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note
         for environment in book.environments:
             stages.seen.add(environment.source)
         seen = stages.seen if config.validation.refuse_copies else None
+        losses = Losses()
         try:
             async for number, result in design_slots(stages.designer, policy, numbers, jobs, seen):
                 book.add(result)
@@ -67,6 +72,9 @@ async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note
                 note(f"slot {number}: {result.designs[-1].skill}: {told}")
                 if (number + 1) % _SAVE_EVERY == 0:
                     book.save()
+                faults = [design.fault for design in result.designs if design.fault is not None]
+                lost = len(faults) == len(result.designs) and all(map(blames_machinery, faults))
+                losses.take(causes(faults), lost=lost)
         finally:
             book.save()
 
@@ -74,7 +82,8 @@ async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note
 def _rejected_ids(path: Path) -> list[str]:
     """Raises ``ConfigError`` for a line that is no rejection: a write was torn, or the file is something else."""
     try:
-        return [str(json.loads(line)["id"]) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        lines = path.read_text("utf-8").split("\n") if path.exists() else []
+        return [str(json.loads(line)["id"]) for line in lines if line.strip()]
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: holds a line that is no rejection ({error}); mend it, or move it away") from None
 

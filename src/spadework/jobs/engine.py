@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -9,6 +10,10 @@ from spadework import build
 from spadework.config import RunConfig
 from spadework.envs.sandbox.base import Sandbox
 from spadework.policies.base import Metered, Policy
+from spadework.policies.server.preflight import preflight
+
+_PATIENCE = 2.0
+"""Seconds without an answer of an endpoint after which somebody is told that it is being waited for."""
 
 
 @asynccontextmanager
@@ -17,21 +22,41 @@ async def open_policy(
 ) -> AsyncIterator[tuple[Policy, Sandbox]]:
     """The config's model, warmed up when it asks for it, and its sandbox; both are let go of at the end.
 
-    ``designs`` asks for the one that designs. An endpoint's counts are told at the end.
+    ``designs`` asks for the one that designs. An endpoint's counts are told at the end. Raises ``ConfigError`` for an
+    endpoint that gives no usable answer.
     """
     sandbox = build.build_sandbox(config)
     try:
         author = await build.build_author(config, sandbox, note) if designs else None
         policy = author or await build.build_policy(config, sandbox, note)
         try:
-            yield policy, sandbox
+            await ask_first(policy, note)
+            try:
+                yield policy, sandbox
+            finally:
+                _tell_counts(policy, note)
         finally:
-            if isinstance(policy, Metered):
-                told = [f"{name.removeprefix('endpoint/')} {value:g}" for name, value in policy.take_metrics().items()]
-                note(f"endpoint: {', '.join(told)}")
             await policy.close()
     finally:
         await sandbox.close()
+
+
+def _tell_counts(policy: Policy, note: Callable[[str], None]) -> None:
+    if isinstance(policy, Metered):
+        counts = [f"{name.removeprefix('endpoint/')} {value:g}" for name, value in policy.take_metrics().items()]
+        note(f"endpoint: {', '.join(counts)}")
+
+
+async def ask_first(policy: Policy, note: Callable[[str], None]) -> None:
+    """``preflight``, with a note where it takes long: a server may load its model at the first request."""
+    asking = asyncio.ensure_future(preflight(policy))
+    try:
+        done, _ = await asyncio.wait([asking], timeout=_PATIENCE)
+        if not done:
+            note("waiting for the endpoint's first answer")
+        await asking
+    finally:
+        asking.cancel()
 
 
 @asynccontextmanager

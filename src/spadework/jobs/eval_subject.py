@@ -21,8 +21,10 @@ from spadework.evals.heldout import HeldOut, by_age, by_skill
 from spadework.evals.in_training import results_folder
 from spadework.evals.records import SuiteResult
 from spadework.evals.registry import SuiteOptions, open_suite
-from spadework.evals.runner import Choice, Watch, Where, run_benchmark
+from spadework.evals.runner import Choice, Where, run_benchmark
 from spadework.jobs.checkpoint import START, WHICH, find_checkpoint
+from spadework.jobs.engine import ask_first
+from spadework.observer import Observer
 from spadework.policies.base import Policy
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
@@ -54,22 +56,30 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
 
 
-async def run_suites(names: Sequence[str], args: argparse.Namespace, watch: Watch) -> tuple[Path, list[SuiteResult]]:
+async def run_suites(
+    names: Sequence[str], args: argparse.Namespace, observer: Observer
+) -> tuple[Path, list[SuiteResult]]:
     """Score every suite; the folder of the results, and the results. Raises ``ConfigError`` and ``RunError``."""
     subject = _subject(args)
-    where = Where(args.out or subject.folder, args.jobs, Choice(args.limit, tuple(args.only)), retry=args.retry_faults)
+    where = Where(
+        args.out or subject.folder,
+        args.jobs,
+        Choice(args.limit, tuple(args.only)),
+        retry=args.retry_faults,
+        max_fault_share=subject.config.eval.max_fault_share,
+    )
     results = []
     async with _opened(subject) as (policy, sandbox), _user(args, subject.config) as user:
         suites = [suite for name in names for suite in _open(name, args, subject.config, sandbox, user)]
         for suite in suites:
             try:
-                results.append(await run_benchmark(suite, policy, subject.told, where, watch))
+                results.append(await run_benchmark(suite, policy, subject.told, where, observer))
             finally:
                 await suite.close()
     return where.folder, results
 
 
-async def transfer(args: argparse.Namespace, watch: Watch) -> dict[str, SuiteResult]:
+async def transfer(args: argparse.Namespace, observer: Observer) -> dict[str, SuiteResult]:
     """Each checkpoint of a run, and the model it began with, in the run's environments grouped by age."""
     store = RunStore.read(args.run)
     try:
@@ -81,8 +91,8 @@ async def transfer(args: argparse.Namespace, watch: Watch) -> dict[str, SuiteRes
     if len(own) < args.ages:
         raise ConfigError(f"{args.run}: {len(own)} environments of its own cannot make {args.ages} ages; see --ages")
     results = {}
-    for cycle, folder in checkpoints.items():
-        subject = _of_run(args.run, config, cycle, folder)
+    for cycle, weights in checkpoints.items():
+        subject = _of_run(args.run, config, cycle, weights)
         async with _opened(subject) as (policy, sandbox):
             suite = HeldOut(
                 "transfer",
@@ -91,9 +101,10 @@ async def transfer(args: argparse.Namespace, watch: Watch) -> dict[str, SuiteRes
                 sandbox,
                 build.build_rules(config, args.n),
             )
-            where = Where(args.out / subject.folder.name if args.out else subject.folder, args.jobs)
+            folder = args.out / subject.folder.name if args.out else subject.folder
+            where = Where(folder, args.jobs, max_fault_share=config.eval.max_fault_share)
             name = "start" if cycle == START else f"cycle {cycle + 1}"
-            results[name] = await run_benchmark(suite, policy, subject.told, where, watch)
+            results[name] = await run_benchmark(suite, policy, subject.told, where, observer)
     return results
 
 
@@ -133,6 +144,7 @@ async def _opened(subject: Subject) -> AsyncIterator[tuple[Policy, Sandbox]]:
             engine.trainer.load(subject.checkpoint)
             policy = engine.policy
         try:
+            await ask_first(policy, print)
             yield policy, sandbox
         finally:
             await policy.close()
@@ -151,6 +163,7 @@ async def _user(args: argparse.Namespace, config: RunConfig) -> AsyncIterator[Po
     update = {"urls": (args.user_endpoint,), "weights": (), "key_env": _user_key(args, config)}
     policy = build.build_endpoint(config.endpoint.model_copy(update=update), name, config.run.seed)
     try:
+        await ask_first(policy, print)
         yield policy
     finally:
         await policy.close()

@@ -9,16 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from spadework import build
-from spadework.config import RunConfig
+from spadework.config import EvalSection, RunConfig
 from spadework.envs.sandbox.base import Sandbox
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, RunError, blames_machinery, cause_lines, causes
 from spadework.policies.base import Policy
 from spadework.rollout import PlaySettings
 from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
 from spadework.selfplay.pool.files import load_pool
 from spadework.study.folder import StudyFolder
-from spadework.study.spec import HeldOut, Study
-from spadework.types import Environment, Group
+from spadework.study.spec import HeldOutSettings, Study
+from spadework.types import Environment, Episode, Group
+
+_MOST_LOST = EvalSection().max_fault_share
+"""Share of the episodes that the machinery may fail."""
 
 
 def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: RunConfig) -> list[Environment]:
@@ -47,13 +50,16 @@ def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: 
 
 
 async def play_heldout(
-    policy: Policy, sandbox: Sandbox, environments: Sequence[Environment], settings: PlaySettings, held: HeldOut
+    policy: Policy, sandbox: Sandbox, environments: Sequence[Environment], settings: PlaySettings, held: HeldOutSettings
 ) -> dict[str, Any]:
     """One evaluation: win rates by arm, their standard error, and what they rest on.
 
     An episode that a fault ended is played once more: a busy machine says nothing about an arm. If it fails again it
     counts as a loss and stays in the denominator. Every environment counts alike, and
     the error is that of the episodes' luck: the environments are the same for all.
+
+    Raises:
+        RunError: endpoint, model or sandbox failed too many episodes twice: losses of a dead server are no win rate.
     """
     counts = tuple(math.ceil(total / len(environments)) for total in (held.episodes, held.hinted_episodes))
     plays = plan_plays(environments, lambda one: bool(one.hint), 0, held.seed, (counts[0], counts[1]))
@@ -62,6 +68,7 @@ async def play_heldout(
     again = await play_all(policy, sandbox, [plays[place] for place in failed], settings, concurrency=None)
     for place, episode in zip(failed, again, strict=True):
         episodes[place] = episode
+    _check_faults(episodes)
     groups = group_episodes(episodes)
     unhinted = [group for group in groups if group.arm == "unhinted"]
     hinted = [group for group in groups if group.arm == "hinted"]
@@ -80,6 +87,14 @@ async def play_heldout(
         "digest": hashlib.sha256("".join(one.sha256 for one in environments).encode()).hexdigest()[:16],
         "by_environment": rates,
     }
+
+
+def _check_faults(episodes: Sequence[Episode]) -> None:
+    faults = [episode.fault for episode in episodes if episode.fault is not None]
+    lost = sum(map(blames_machinery, faults))
+    if lost > max(1.0, _MOST_LOST * len(episodes)):
+        told = "; ".join(cause_lines(causes(faults), most=3))
+        raise RunError(f"{lost} of {len(episodes)} held-out episodes failed by the machinery: {told}")
 
 
 def _win_rate(group: Group) -> float:

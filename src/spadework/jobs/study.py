@@ -24,6 +24,7 @@ from spadework.jobs.engine import open_trainer
 from spadework.jobs.heldout import heldout_environments, play_heldout
 from spadework.observer import Observer
 from spadework.run import train_run, until_stopped
+from spadework.runs.files import write_text
 from spadework.runs.store import RunStore
 from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
 from spadework.study.frozen import versions
@@ -137,8 +138,8 @@ async def _evaluate(place: Place, job: Job, config: RunConfig, snapshots: _Snaps
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:
     """Add a line; what a kill tore off before is dropped first."""
-    whole = path.read_text("utf-8") if path.exists() else ""
-    path.write_text(whole[: whole.rfind("\n") + 1] + json.dumps(line, allow_nan=False) + "\n", "utf-8")
+    before = path.read_text("utf-8") if path.exists() else ""
+    write_text(path, before[: before.rfind("\n") + 1] + json.dumps(line, allow_nan=False) + "\n")
 
 
 class _Snapshots:

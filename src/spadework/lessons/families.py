@@ -48,11 +48,6 @@ class Family:
         """Whether its marks come in several turns."""
         return self.manner == "carry"
 
-    @property
-    def ranged(self) -> bool:
-        """Whether the start has digits with a range of their own."""
-        return "{top}" in self.start
-
     @cached_property
     def _code(self) -> tuple[CodeType, CodeType]:
         shown = compile(f'f"{self.shown}"', self.name, "eval")

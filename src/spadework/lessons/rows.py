@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from spadework.config import RunConfig
+from spadework.episode import first_observation
 from spadework.lessons.designs import TaughtDesign, draw_design
 from spadework.lessons.plays import TaughtPlay, draw_play
 from spadework.policies.base import Message
 from spadework.policies.chat import Sampler, Template, TokenChat
-from spadework.rollout import first_observation
 from spadework.selfplay.design.prompts import (
     Brief,
     agent_opening,

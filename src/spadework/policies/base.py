@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
 from spadework import types
+from spadework.text import clean
 from spadework.types import Key, Segment
 
 FinishReason = Literal["stop", "length"]
@@ -42,13 +43,19 @@ class SamplingParams:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A sampled reply. ``logprobs`` are those of the distribution that the tokens were drawn from, one a token."""
+    """A sampled reply. ``logprobs`` are those of the distribution that the tokens were drawn from, one a token.
+
+    Its text has passed ``text.clean``, whatever policy it comes from.
+    """
 
     text: str
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
     finish_reason: FinishReason
     policy_version: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", clean(self.text))
 
 
 class Chat(Protocol):
@@ -124,6 +131,16 @@ class Metered(Protocol):
 
     def take_metrics(self) -> Metrics:
         """Counts since the last time, by metric name."""
+        ...
+
+
+@runtime_checkable
+class Dropping(Protocol):
+    """A policy that asks on without what its server refuses."""
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Fields that were asked for and that no request holds any more."""
         ...
 
 

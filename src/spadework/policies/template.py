@@ -2,12 +2,18 @@
 
 Nothing here knows a model family: what follows a reply is found by rendering the history with a sentinel in the
 reply's place and reading what comes after it, and dropped thinking by looking whether sentinels in it survive.
+
+Only the template writes control tokens. One that stands in a message or a tool's schema, such as ``<|im_end|>`` in a
+program's feedback, is cut in two by a sentinel before the rendering, and the rendering is encoded piece by piece: so it
+becomes the tokens of its letters, and can neither open a turn nor end one. All other text is encoded as one piece.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from jinja2 import TemplateError
@@ -16,7 +22,8 @@ from spadework.errors import ConfigError
 from spadework.policies.base import Message
 from spadework.policies.chat import Messages, Tools
 
-_SENTINEL = "SPADEWORK{}REPLY"
+_TRIAL = "SPADEWORK-TRIAL"
+"""Stands in messages of ours, to see whether a template shows them."""
 _THINK_END = "</think>"
 _END_NAMES = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>")
 
@@ -54,19 +61,21 @@ class HFTemplate:
 
     def opening(self, messages: Messages, tools: Tools, prefill: str) -> tuple[int, ...]:
         """Ids of the whole rendering, the prompt for the assistant's turn and ``prefill``."""
-        return self.encode(self._render(messages, tools) + prefill)
+        cut = self._sentinel(messages, tools, prefill)
+        return self._encode(self._render(messages, tools, cut) + self._spell(prefill, cut), cut)
 
     def continuation(self, history: Messages, added: Messages, tools: Tools) -> tuple[int, ...] | None:
         """Ids after the last reply, or None where the template drops thinking that the history still holds."""
-        if any(_THINK_END in message["content"] for message in history) and self._drops(history, added, tools):
+        cut = self._sentinel([*history, *added], tools)
+        place = f"{cut}REPLY{cut}"
+        if any(_THINK_END in message["content"] for message in history) and self._drops(history, added, tools, place):
             return None
-        sentinel = _SENTINEL.format("")
-        marked: Message = {"role": "assistant", "content": sentinel}
-        text = self._render([*history[:-1], marked, *added], tools)
-        _, found, after = text.rpartition(sentinel)
+        marked: Message = {"role": "assistant", "content": place}
+        text = self._render([*history[:-1], marked, *added], tools, cut)
+        _, found, after = text.rpartition(place)
         if not found:
             raise ConfigError("The chat template does not render the assistant's messages, so it cannot be used.")
-        return self.encode(after)
+        return self._encode(after, cut)
 
     def reply(self, text: str) -> tuple[int, ...]:
         """Ids of ``text`` and of the token that the template ends a turn with."""
@@ -82,21 +91,73 @@ class HFTemplate:
         return text
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Ids of a rendered text, in which special tokens are written out."""
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+        """Ids of a text that is no template's: a control token in it is encoded as its letters."""
+        cut = self._sentinel((), (), text)
+        return self._encode(self._spell(text, cut), cut)
 
-    def _render(self, messages: Messages, tools: Tools, prompt: bool = True) -> str:
+    @cached_property
+    def _control(self) -> re.Pattern[str]:
+        """Finds tokens that open or end a turn or a text: special ones, and those that the template writes itself.
+
+        It matches the first character of each, so that it finds those too that overlap. Other added tokens, such as
+        ``<tool_call>``, are the model's vocabulary: it writes them itself, and they are left whole.
+        """
+        tokenizer = self._tokenizer
+        added = list(tokenizer.added_tokens_decoder.values())
+        turns: list[Message] = [{"role": role, "content": "a"} for role in ("user", "assistant", "user")]
+        written = self._apply(turns, (), prompt=False)
+        control = {token.content for token in added if token.special or token.content in written}
+        control |= {str(tokenizer.convert_ids_to_tokens(token)) for token in self._stop}
+        control |= set(map(str, tokenizer.all_special_tokens))
+        rests: dict[str, list[str]] = {}
+        for token in control:
+            if len(token) > 1:
+                rests.setdefault(token[0], []).append(re.escape(token[1:]))
+        found = [f"{re.escape(first)}(?={'|'.join(behind)})" for first, behind in rests.items()]
+        return re.compile("|".join(found) or "(?!)")
+
+    def _sentinel(self, messages: Messages, tools: Tools, text: str = "") -> str:
+        """A string that stands nowhere in what is to be rendered: noncharacters, which no text should hold at all."""
+        texts = [text, *(message["content"] for message in messages), json.dumps(list(tools), ensure_ascii=False)]
+        sentinel = "\ufdd0\ufdd1"
+        while any(sentinel in one for one in texts):
+            sentinel += "\ufdd1"
+        return sentinel
+
+    def _spell(self, text: str, cut: str) -> str:
+        """The text with every control token in it cut in two by ``cut``."""
+        return self._control.sub(lambda found: found[0] + cut, text)
+
+    def _encode(self, rendered: str, cut: str) -> tuple[int, ...]:
+        """Ids of a rendering whose pieces, between cuts, are encoded each by itself."""
+        pieces = (self._tokenizer.encode(piece, add_special_tokens=False) for piece in rendered.split(cut))
+        return tuple(token for piece in pieces for token in piece)
+
+    def _render(self, messages: Messages, tools: Tools, cut: str, prompt: bool = True) -> str:
         """The template's text; tools and tools' messages that it does not show are said in other messages."""
         if tools and not self._shows("tools"):
             messages, tools = _told_tools(messages, tools), ()
         if any(message["role"] == "tool" for message in messages) and not self._shows("results"):
             messages = _without_tool_role(messages)
-        return self._apply(messages, tools, prompt)
+        spelt: list[Message] = []
+        for message in messages:
+            copy = message.copy()
+            copy["content"] = self._spell(message["content"], cut)
+            spelt.append(copy)
+        return self._apply(spelt, [self._spell_all(tool, cut) for tool in tools], prompt)
+
+    def _spell_all(self, value: Any, cut: str) -> Any:
+        """A tool's schema with ``_spell`` on every text and key of it."""
+        if isinstance(value, str):
+            return self._spell(value, cut)
+        if isinstance(value, Mapping):
+            return {self._spell_all(key, cut): self._spell_all(item, cut) for key, item in value.items()}
+        return [self._spell_all(item, cut) for item in value] if isinstance(value, list | tuple) else value
 
     def _shows(self, what: str) -> bool:
         """Whether the template shows ``tools``, or messages of the role ``tool`` (``results``); tried once."""
         if what not in self._can:
-            mark = _SENTINEL.format("TOOL")
+            mark = _TRIAL
             turns: list[Message] = [{"role": "user", "content": "a"}]
             schema = {"name": mark, "description": "b", "parameters": {"type": "object", "properties": {}}}
             tools = [{"type": "function", "function": schema}] if what == "tools" else []
@@ -118,20 +179,20 @@ class HFTemplate:
         )
         return text
 
-    def _drops(self, history: Messages, added: Messages, tools: Tools) -> bool:
-        """Whether thinking that is rendered before ``added`` is no longer rendered after it."""
+    def _drops(self, history: Messages, added: Messages, tools: Tools, place: str) -> bool:
+        """Whether thinking that is rendered before ``added`` is no longer after it; ``place`` stands in no message."""
         marks = {}
         marked: list[Message] = []
         for index, message in enumerate(history):
             content = message["content"]
             if message["role"] == "assistant" and _THINK_END in content:
-                marks[index] = mark = _SENTINEL.format(f"{index}THINK")
+                marks[index] = mark = f"{place}{index}{place}"
                 content = f"<think>\n{mark}\n{_THINK_END}\n\n{content.rpartition(_THINK_END)[2].lstrip()}"
             copy = message.copy()
             copy["content"] = content
             marked.append(copy)
-        before = self._render(marked, tools, prompt=False)
-        after = self._render([*marked, *added], tools)
+        before = self._render(marked, tools, place, prompt=False)
+        after = self._render([*marked, *added], tools, place)
         return any(mark in before and mark not in after for mark in marks.values())
 
 

@@ -1,6 +1,7 @@
 r"""Prompts with an expected answer, for people who have no environments, and the graders of their replies.
 
-A grader is total: it judges the last balanced ``\boxed{...}`` of a reply, gives 1 or 0, and never raises.
+A grader judges the last balanced ``\boxed{...}`` of a reply and gives 1 or 0. Those whose time has no bound run in
+confined processes (``envs.judges``), and one that takes too long is a fault of the grader.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from spadework.envs.actions import last_box
-from spadework.envs.mathematics import same_value
+from spadework.envs.judges import JUDGES
+from spadework.envs.sandbox.confined import ConfinedGrader
 from spadework.errors import ConfigError
+from spadework.text import clean_json, decode
 
 RELATIVE_ERROR = 1e-6
 """By which a numeric answer may differ."""
@@ -34,10 +37,30 @@ class Prompt:
     """``exact``, ``numeric``, ``regex`` or ``math``."""
 
 
-def grade(prompt: Prompt, reply: str) -> float:
-    """1 when the reply's last box holds the expected answer, else 0."""
-    given = last_box(reply)
-    return float(given is not None and GRADERS[prompt.grader](given, prompt.answer))
+class Grader:
+    """Judges replies; processes start when the first one needs them."""
+
+    def __init__(self) -> None:
+        self._confined = ConfinedGrader("spadework.envs.judges")
+
+    async def grade(self, prompt: Prompt, reply: str) -> float:
+        """1 when the reply's last box holds the expected answer, else 0.
+
+        Raises:
+            GraderError: the grader took too long over it, or died.
+            SandboxError: it cannot be confined here.
+        """
+        given = last_box(reply)
+        if given is None:
+            return 0.0
+        if prompt.grader in QUICK:
+            return float(QUICK[prompt.grader](given, prompt.answer))
+        await self._confined.prepare(prompt.grader)
+        return float(await self._confined.judge(prompt.grader, given, answer=prompt.answer))
+
+    async def aclose(self) -> None:
+        """End the processes."""
+        await self._confined.close()
 
 
 def exact(given: str, answer: str) -> bool:
@@ -51,24 +74,17 @@ def numeric(given: str, answer: str) -> bool:
     return None not in values and math.isclose(*values, rel_tol=RELATIVE_ERROR, abs_tol=1e-12)  # type: ignore[arg-type]
 
 
-def regex(given: str, answer: str) -> bool:
-    """The whole of it matches the expression ``answer``."""
-    return re.fullmatch(answer, given) is not None
-
-
-GRADERS: Mapping[str, Callable[[str, str], bool]] = {
-    "exact": exact,
-    "numeric": numeric,
-    "regex": regex,
-    "math": same_value,
-}
+QUICK: Mapping[str, Callable[[str, str], bool]] = {"exact": exact, "numeric": numeric}
+"""Graders whose time is bounded by the length of what they judge."""
+GRADERS = (*QUICK, *JUDGES)
+"""The names that a prompt may give."""
 
 
 def load_prompts(path: Path) -> list[Prompt]:
     """The prompts of a JSONL file. Raises ``ConfigError`` that names the line, and what is wrong with it."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = decode(path.read_bytes()).split("\n")
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     prompts: dict[str, Prompt] = {}
     for number, line in enumerate(lines, 1):
@@ -85,7 +101,7 @@ def load_prompts(path: Path) -> list[Prompt]:
 
 def _prompt(line: str, where: str) -> Prompt:
     try:
-        row: Any = json.loads(line)
+        row: Any = clean_json(json.loads(line))
     except ValueError as error:
         raise ConfigError(f"{where}: not valid JSON: {error}") from None
     names = asdict(Prompt("", "", "", "", ""))
@@ -109,7 +125,7 @@ def _number(text: str) -> float | None:
     scale = 0.01 if plain.endswith("%") else 1.0
     plain = plain.removesuffix("%").removesuffix("\\").strip().replace(" ", "")
     try:
-        value = float(Fraction(plain)) * scale
+        value = (float(Fraction(plain)) if "/" in plain else float(plain)) * scale  # Fraction works 1e999999999 out
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
     return value if math.isfinite(value) else None

@@ -11,19 +11,20 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from spadework.envs.sandbox.base import Sandbox
-from spadework.errors import PolicyError
+from spadework.episode import first_observation
+from spadework.errors import FaultError, blames_machinery, causes
 from spadework.intervals import Interval, welch_interval
 from spadework.policies.base import Message, Policy
-from spadework.ranking.answers import Prompt, grade
-from spadework.rollout import PlaySettings, first_observation
+from spadework.ranking.answers import Grader, Prompt
+from spadework.rollout import PlaySettings
 from spadework.selfplay.keys import play_key
 from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
 from spadework.selfplay.score.seeds import estimate
-from spadework.types import Arm, Domain, Environment, Group
+from spadework.types import Arm, Domain, Environment, Fault, Group, Key
 
 Item = Environment | Prompt
 
@@ -48,6 +49,10 @@ class Ranked:
     low: float
     high: float
     """Of its 95 % interval."""
+    causes: Mapping[str, int] = field(default_factory=dict)
+    """The faults by cause (``errors.causes``)."""
+    lost: bool = False
+    """Whether endpoint, model or sandbox failed every episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ class Table:
         settings: of the play, by domain; prompts are played as games.
         episodes: of each arm.
         run_seed: with the item's id, seeds its episodes.
+        grader: judges replies to prompts.
+        on_episode: told of every episode when it ends.
     """
 
     policy: Policy
@@ -67,6 +74,18 @@ class Table:
     settings: Callable[[Domain], PlaySettings]
     episodes: int
     run_seed: int
+    grader: Grader = field(default_factory=Grader)
+    on_episode: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the episodes of one item showed."""
+
+    unhinted: float
+    hinted: float
+    regret: Interval
+    faults: Sequence[Fault]
 
 
 def digest(item: Item, setting: str) -> str:
@@ -76,20 +95,24 @@ def digest(item: Item, setting: str) -> str:
 
 async def rank_item(table: Table, item: Item, place: int, setting: str) -> Ranked:
     """Play one item in both arms; ``place``, its own in the whole list, names its requests."""
-    play = _play_environment if isinstance(item, Environment) else _play_prompt
-    kind = "environment" if isinstance(item, Environment) else "prompt"
-    hinted, unhinted, regret, valid = await play(table, item, place)  # type: ignore[arg-type]
+    if isinstance(item, Environment):
+        kind, seen = "environment", await _play_environment(table, item, place)
+    else:
+        kind, seen = "prompt", await _play_prompt(table, item, place)
+    valid = 2 * table.episodes - len(seen.faults)
     return Ranked(
         id=item.id,
         kind=kind,
         digest=digest(item, setting),
         episodes=valid,
-        faults=2 * table.episodes - valid,
-        unhinted=unhinted,
-        hinted=hinted,
-        regret=regret.mean,
-        low=regret.low,
-        high=regret.high,
+        faults=len(seen.faults),
+        unhinted=seen.unhinted,
+        hinted=seen.hinted,
+        regret=seen.regret.mean,
+        low=seen.regret.low,
+        high=seen.regret.high,
+        causes=dict(causes(seen.faults)),
+        lost=not valid and all(map(blames_machinery, seen.faults)),
     )
 
 
@@ -103,39 +126,49 @@ def by_regret(results: Sequence[Ranked]) -> list[Ranked]:
     return sorted(results, key=order)
 
 
-async def _play_environment(table: Table, environment: Environment, place: int) -> tuple[float, float, Interval, int]:
+async def _play_environment(table: Table, environment: Environment, place: int) -> _Seen:
     counts = (table.episodes, table.episodes)
     plays = [
         dataclasses.replace(play, key=play_key(0, place, play.arm, play.index))
         for play in plan_plays([environment], lambda one: True, 0, table.run_seed, counts)
     ]
     settings = table.settings(environment.domain)
-    episodes = await play_all(table.policy, table.sandbox, plays, settings, concurrency=None)
+    episodes = await play_all(
+        table.policy, table.sandbox, plays, settings, concurrency=None, on_done=lambda episode: table.on_episode()
+    )
     arms: dict[str, Group] = {group.arm: group for group in group_episodes(episodes)}
     seen = estimate(arms)
-    valid = sum(len(group.valid) for group in arms.values())
-    return arms["hinted"].mean_return, seen.unhinted_return, seen.regret, valid
+    faults = [episode.fault for episode in episodes if episode.fault is not None]
+    return _Seen(seen.unhinted_return, arms["hinted"].mean_return, seen.regret, faults)
 
 
-async def _play_prompt(table: Table, prompt: Prompt, place: int) -> tuple[float, float, Interval, int]:
+async def _play_prompt(table: Table, prompt: Prompt, place: int) -> _Seen:
     """A prompt has no seeds: its arms are compared as strangers."""
-    settings = table.settings("games")
+    scores: dict[str, list[float]] = {"hinted": [], "unhinted": []}
+    faults: list[Fault] = []
 
-    async def ask(arm: Arm, index: int) -> float:
-        text = first_observation(prompt.prompt, prompt.hint if arm == "hinted" else "")
-        with table.policy.attend():
-            chat = table.policy.chat((*settings.opening, Message(role="user", content=text)))
-            try:
-                completion = await chat.reply(settings.sampling, play_key(0, place, arm, index))
-            except PolicyError:
-                return math.nan
-        return grade(prompt, completion.text) if completion.finish_reason == "stop" else 0.0
+    async def ask(arm: Arm, index: int) -> None:
+        try:
+            scores[arm].append(await _ask(table, prompt, arm, play_key(0, place, arm, index)))
+        except FaultError as error:
+            faults.append(error.fault)
+        table.on_episode()
 
     arms: tuple[Arm, Arm] = ("hinted", "unhinted")
-    scores = await asyncio.gather(*(ask(arm, index) for arm in arms for index in range(table.episodes)))
-    hinted, unhinted = (
-        [score for score in part if not math.isnan(score)]
-        for part in (scores[: table.episodes], scores[table.episodes :])
-    )
-    means = [math.fsum(own) / len(own) if own else math.nan for own in (hinted, unhinted)]
-    return means[0], means[1], welch_interval(hinted, unhinted), len(hinted) + len(unhinted)
+    await asyncio.gather(*(ask(arm, index) for arm in arms for index in range(table.episodes)))
+    hinted, unhinted = scores["hinted"], scores["unhinted"]
+    return _Seen(_mean(unhinted), _mean(hinted), welch_interval(hinted, unhinted), faults)
+
+
+async def _ask(table: Table, prompt: Prompt, arm: Arm, key: Key) -> float:
+    """Whether one reply is right. Raises ``FaultError``."""
+    settings = table.settings("games")
+    text = first_observation(prompt.prompt, prompt.hint if arm == "hinted" else "")
+    with table.policy.attend():
+        chat = table.policy.chat((*settings.opening, Message(role="user", content=text)))
+        completion = await chat.reply(settings.sampling, key)
+    return await table.grader.grade(prompt, completion.text) if completion.finish_reason == "stop" else 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from spadework.errors import ConfigError
 from spadework.runs.files import write_whole
+from spadework.runs.tables import read_table
 
 SUFFIXES = (".jsonl", ".parquet")
 
@@ -22,7 +23,7 @@ def export_files(files: Sequence[Path], schema: pa.Schema, out: Path) -> int:
 
     Raises ``ConfigError`` for another suffix.
     """
-    tables = (pq.read_table(file, schema=schema) for file in files)
+    tables = (read_table(file, schema) for file in files)
     if out.suffix == ".jsonl":
         return write_jsonl(out, (row for table in tables for row in table.to_pylist()))
     if out.suffix != ".parquet":

@@ -1,17 +1,30 @@
-"""Files that are either whole or absent: written aside, flushed to disk, renamed; folders with checksums."""
+"""Files that are either whole or absent (written aside, flushed, renamed), folders with checksums, and locks."""
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import IO
+
+from spadework.errors import RunError
 
 MANIFEST = "manifest.json"
+_POLL_SECONDS = 0.2
+"""Between two looks at a lock that another process holds."""
+_OF_THE_DISK = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENOENT, errno.ENAMETOOLONG),
+}
+"""What can be wrong with a folder; other errors of the system (a connection, say) are not its fault."""
 
 
 def write_whole(target: Path, write: Callable[[Path], None]) -> None:
@@ -25,6 +38,15 @@ def write_whole(target: Path, write: Callable[[Path], None]) -> None:
         temporary.unlink(missing_ok=True)
         raise
     _flush(target.parent)
+
+
+def write_text(target: Path, text: str) -> None:
+    """``write_whole`` of a text in UTF-8, its line ends as they are."""
+
+    def write(aside: Path) -> None:
+        aside.write_text(text, encoding="utf-8", newline="")
+
+    write_whole(target, write)
 
 
 def write_folder(target: Path, write: Callable[[Path], None]) -> None:
@@ -52,6 +74,54 @@ def locked(path: Path) -> Iterator[None]:
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@asynccontextmanager
+async def lock_when_free(path: Path, on_wait: Callable[[], None]) -> AsyncIterator[None]:
+    """``locked`` for coroutines: others run meanwhile, and the wait can be cancelled.
+
+    ``on_wait`` is called once when another process holds the lock, to say so.
+    """
+    with path.open("a") as file:
+        waiting = False
+        while not _take(file):
+            if not waiting:
+                on_wait()
+            waiting = True
+            await asyncio.sleep(_POLL_SECONDS)
+        yield
+
+
+def take_lock(folder: Path) -> IO[str]:
+    """Take the lock of a run directory, for as long as the file stays open. Raises ``RunError`` while it is held."""
+    lock = (folder / "lock").open("a+")
+    if not _take(lock):
+        lock.close()
+        raise RunError(f"{folder}: another process is writing this run")
+    return lock
+
+
+def _take(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def on_disk(path: Path, advice: str) -> Iterator[None]:
+    """Turn a full disk, missing rights and the like into a ``RunError`` about ``path`` that ends with ``advice``."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if not any(word in str(error) for word in ("full", "disk", "readonly", "unable to open")):
+            raise
+        raise RunError(f"{path} cannot be written: {error}. {advice}") from error
+    except OSError as error:
+        if error.errno not in _OF_THE_DISK:
+            raise
+        raise RunError(f"{path} cannot be written: {error.strerror}. {advice}") from error
 
 
 def torn(folder: Path) -> str | None:

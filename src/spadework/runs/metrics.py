@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from spadework.runs.files import write_whole
+from spadework.runs.files import write_text, write_whole
 
 
 class Sink(Protocol):
@@ -23,17 +23,57 @@ class Sink(Protocol):
         ...
 
 
-class JsonlSink:
-    """One JSON object a cycle in ``metrics.jsonl``; rows of cycles from ``first_step`` on are dropped on opening."""
+class OptionalSink:
+    """A sink that is given up, with one line, when it fails: no run stops over a figure that its database holds too."""
 
-    def __init__(self, path: Path, first_step: int = 0) -> None:
-        kept = [line for line in path.read_text().splitlines() if _step(line) < first_step] if path.exists() else []
-        path.write_text("".join(f"{line}\n" for line in kept))
-        self._file = path.open("a")
+    def __init__(self, name: str, sink: Sink, note: Callable[[str], None]) -> None:
+        self._name, self._note = name, note
+        self._sink: Sink | None = sink
+
+    def log(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Pass a cycle's metrics on."""
+        self._try(lambda sink: sink.log(step, metrics))
+
+    def close(self) -> None:
+        """Close the sink."""
+        self._try(lambda sink: sink.close())
+
+    def _try(self, work: Callable[[Sink], None]) -> None:
+        if self._sink is None:
+            return
+        try:
+            work(self._sink)
+        except Exception as error:  # noqa: BLE001 - a tracker may raise whatever its authors chose
+            self._sink = None
+            self._note(given_up(self._name, error))
+
+
+def given_up(name: str, error: Exception) -> str:
+    """The line that says that a sink failed, and why."""
+    reason = str(error).strip().partition("\n")[0]
+    return f"{name}: given up for this process ({type(error).__name__}: {reason}); the run's database has its figures"
+
+
+class JsonlSink:
+    """One JSON object a cycle in ``metrics.jsonl``.
+
+    On opening, lines of cycles from ``first_step`` on are dropped, and those of ``stored`` cycles (cycle -> metrics)
+    that the file misses are added: a process may have been killed after it stored a cycle and before it wrote the line.
+    """
+
+    def __init__(
+        self, path: Path, first_step: int = 0, stored: Mapping[int, Mapping[str, float]] | None = None
+    ) -> None:
+        lines = path.read_text("utf-8").split("\n") if path.exists() else []
+        kept = {step: line for line in lines if line.strip() and (step := _step(line)) < first_step}
+        for cycle, metrics in (stored or {}).items():
+            kept.setdefault(cycle, _line(cycle, metrics))
+        write_text(path, "".join(f"{kept[cycle]}\n" for cycle in sorted(kept)))
+        self._file = path.open("a", encoding="utf-8")
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append a line."""
-        self._file.write(json.dumps({"cycle": step, **metrics}) + "\n")
+        self._file.write(_line(step, metrics) + "\n")
         self._file.flush()
 
     def close(self) -> None:
@@ -92,6 +132,19 @@ class TensorBoardSink:
     def close(self) -> None:
         """Close the event file."""
         self._writer.close()
+
+
+def by_cycle(series: Mapping[str, Sequence[tuple[int, float]]]) -> dict[int, dict[str, float]]:
+    """Cycle -> name -> value, from the (cycle, value) pairs of each name."""
+    rows: dict[int, dict[str, float]] = {}
+    for name, points in series.items():
+        for cycle, value in points:
+            rows.setdefault(cycle, {})[name] = value
+    return rows
+
+
+def _line(step: int, metrics: Mapping[str, float]) -> str:
+    return json.dumps({"cycle": step, **metrics})
 
 
 def _step(line: str) -> float:

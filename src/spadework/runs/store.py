@@ -10,24 +10,21 @@ killed process left beyond the last commit is swept away on resume, so nothing i
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
-import math
-import os
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import IO, Any
 
 from spadework import types
 from spadework.config import RunConfig
-from spadework.config.files import config_changes, dump_config, parse_config
+from spadework.config.differences import Change, config_changes
+from spadework.config.files import dump_config, parse_stored_config
 from spadework.errors import RunError
-from spadework.runs.files import torn, write_folder, write_whole
+from spadework.runs.database import bring_up_to_date, connect_to_read, connect_to_write, insert_rows
+from spadework.runs.files import on_disk, take_lock, torn, write_folder, write_whole
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
 from spadework.types import Design, Environment, Episode, plain
 
@@ -54,6 +51,14 @@ CREATE TABLE IF NOT EXISTS metrics (cycle INTEGER, name TEXT, value REAL, PRIMAR
 CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, state TEXT);
 """
 TORN = ".torn"
+FORMAT = 2
+"""Of a run directory and of a checkpoint's state. Version 0.1 wrote no number; what has none is of format 1."""
+STORED = "The run stands as it was after its last whole cycle: make room, or fix its rights, and go on with --resume"
+NOTHING_STORED = (
+    "Nothing was stored yet: make room, fix its rights or name another folder, and run the same command again"
+)
+OWN = ("run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "lock", "episodes", "sequences", "checkpoints")
+"""What a store makes in a run directory."""
 CYCLE_TABLES = ("environments", "designs", "scores", "plays", "regrets", "events", "metrics", "checkpoints")
 
 
@@ -124,6 +129,8 @@ class Checkpoint:
     cycle: int
     folder: Path
     state: Mapping[str, Any]
+    format: int = FORMAT
+    """The format that ``state`` was written in."""
 
 
 class RunStore:
@@ -131,37 +138,75 @@ class RunStore:
 
     def __init__(self, path: Path, database: sqlite3.Connection, lock: IO[str] | None = None) -> None:
         self.path, self._db, self._lock = path, database, lock
+        self._made: list[Path] = []
         self.notes: list[str] = []
         """What was set aside on opening, for the user to read."""
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> RunStore:
-        """Make a new run directory. Raises ``RunError`` when one is there already."""
-        if (path / "run.sqlite").exists():
-            raise RunError(f"{path} holds a run already; add --resume to go on with it, or give another --run folder")
-        with _disk(path):
-            for folder in ("episodes", "sequences", "checkpoints"):
-                (path / folder).mkdir(parents=True, exist_ok=True)
-            store = cls(path, _connect(path / "run.sqlite"), _take_lock(path))
-            with store._db:
-                store._db.executescript(SCHEMA)
-                text = json.dumps(dump_config(config), sort_keys=True)
-                store._db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (text,))
+        """Make a new run directory; one in which no cycle was ever stored is taken over.
+
+        Raises ``RunError`` when the directory holds a run, and for one that cannot be made.
+        """
+        new, found = not path.exists(), set(path.iterdir()) if path.is_dir() else set[Path]()
+        with on_disk(path, NOTHING_STORED):
+            path.mkdir(parents=True, exist_ok=True)
+            lock = take_lock(path)
+            try:
+                _check_free(path)
+                store = cls(path, connect_to_write(path / "run.sqlite"), lock)
+            except BaseException:
+                lock.close()
+                raise
+            store._made = [path] if new else [path / name for name in OWN if path / name not in found]
+            try:
+                store._begin(config)
+            except BaseException:
+                store.discard_if_unstarted()
+                raise
         return store
 
     @classmethod
     def resume(cls, path: Path) -> RunStore:
-        """Open a run to go on with it: drop what came after the last good checkpoint."""
-        store = cls(path, _open(path), _take_lock(path))
-        with _disk(path):
-            _bring_up_to_date(store._db)
-            store._sweep()
+        """Open a run to go on with it: drop what came after the last good checkpoint. Raises ``RunError``."""
+        if not (path / "run.sqlite").is_file():
+            raise RunError(f"{path} is no run directory: it has no run.sqlite")
+        with on_disk(path, STORED):
+            store = cls(path, connect_to_write(path / "run.sqlite"), take_lock(path))
+            try:
+                store._check_format()
+                store._begin()
+            except BaseException:
+                store.close()
+                raise
         return store
 
     @classmethod
     def read(cls, path: Path) -> RunStore:
-        """Open a run to look at, also while it is being written."""
-        return cls(path, _open(path))
+        """Open a run to look at, also one that is being written or may not be written. Raises ``RunError``."""
+        if not (path / "run.sqlite").is_file():
+            raise RunError(f"{path} is no run directory: it has no run.sqlite")
+        store = cls(path, connect_to_read(path / "run.sqlite"))
+        try:
+            store._check_format()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def discard_if_unstarted(self) -> None:
+        """Close the run and delete what ``create`` made, unless a cycle was stored: a start that failed leaves nothing.
+
+        Only a directory that ``create`` made goes as a whole; in one that was there before, only the store's own files.
+        """
+        if not self._made or self._holds_a_cycle():
+            return
+        self.close()
+        for path in self._made:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let go of the database and the lock."""
@@ -171,25 +216,40 @@ class RunStore:
 
     @property
     def config(self) -> RunConfig:
-        """The config that the run was started with."""
-        return parse_config(json.loads(self._meta("config")), str(self.path))
+        """The config that the run goes by now."""
+        return parse_stored_config(json.loads(self._meta("config")), str(self.path))
 
-    def adopt_config(self, config: RunConfig, *, change: bool, how: str) -> list[str]:
-        """Go on under ``config``: what ``config_changes`` says of it (faults.md, 24).
+    @property
+    def format(self) -> int:
+        """The format that the run is stored in (``FORMAT``)."""
+        return int(self._find_meta("format") or 1)
 
-        Raises ``RunError``, and lets go of the run, when something changed and the user did not ask for it with
-        ``change``; ``how`` says how to ask.
+    def adopt_config(self, config: RunConfig, *, change: bool, how: str) -> list[Change]:
+        """Go on under ``config``, and return what differs from the stored one.
+
+        Settings that change what a run does are taken over only when the user asked for it with ``change``. Otherwise
+        this raises ``RunError``, and lets go of the run; ``how`` says how to ask.
         """
+        before, stored = self.config.run.cycles, self._last_cycle() + 1
         changes = config_changes(self.config, config)
-        if changes and not change:
+        refused = [] if change else [one for one in changes if not one.free]
+        if refused:
             self.close()
-            told = "\n  ".join(["was started with other settings:", *changes])
+            told = "\n  ".join(["was started with other settings:", *map(str, refused)])
             raise RunError(f"{self.path} {told}\nTo take them over, {how}.")
+        if config.run.cycles < before and config.run.cycles <= stored:
+            self.close()
+            raise RunError(f"run.cycles is {config.run.cycles}, but {self.path} holds {stored} cycles already")
         if changes:
             with self._db:
-                text = json.dumps(dump_config(config), sort_keys=True)
-                self._db.execute("INSERT OR REPLACE INTO meta VALUES ('config', ?)", (text,))
+                if before == stored < config.run.cycles:
+                    self._write_meta("ended", json.dumps([*self.ended(), before - 1]))
+                self._write_config(config)
         return changes
+
+    def ended(self) -> list[int]:
+        """The last cycles of the run before it was made longer: all designs that waited for pay were paid there."""
+        return [int(cycle) for cycle in json.loads(self._find_meta("ended") or "[]")]
 
     def commit(self, record: CycleRecord, checkpoint: Mapping[str, Any] | None, save_weights: Any = None) -> None:
         """Write one cycle, with a checkpoint when ``checkpoint`` (the stages' state) is given.
@@ -198,7 +258,7 @@ class RunStore:
         it was before this cycle.
         """
         name = f"{record.cycle:05d}"
-        with _disk(self.path):
+        with on_disk(self.path, STORED if self._holds_a_cycle() else NOTHING_STORED):
             write_whole(
                 self.path / "episodes" / f"{name}.parquet", lambda path: write_rows(path, record.episodes, EPISODES)
             )
@@ -210,21 +270,27 @@ class RunStore:
             with self._db:
                 self._insert(record)
                 if checkpoint is not None:
-                    row = (record.cycle, name, json.dumps(checkpoint))
+                    row = (record.cycle, name, json.dumps({"format": FORMAT, **checkpoint}))
                     self._db.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", row)
 
     def prune(self, keep: int, spared: Collection[int] = ()) -> None:
-        """Delete all but the newest ``keep`` checkpoints and those of the cycles ``spared``."""
+        """Delete all but the newest ``keep`` checkpoints and those of the cycles ``spared``. Raises ``RunError``."""
         rows = self._db.execute("SELECT cycle, folder FROM checkpoints ORDER BY cycle DESC").fetchall()
         for cycle, folder in [row for row in rows[keep:] if row[0] not in spared]:
-            with self._db:
+            with on_disk(self.path, STORED), self._db:
                 self._db.execute("DELETE FROM checkpoints WHERE cycle = ?", (cycle,))
             shutil.rmtree(self.path / "checkpoints" / folder, ignore_errors=True)
 
     def last_checkpoint(self) -> Checkpoint | None:
         """The newest one; ``None`` in a run without."""
         row = self._db.execute("SELECT cycle, folder, state FROM checkpoints ORDER BY cycle DESC LIMIT 1").fetchone()
-        return Checkpoint(row[0], self.path / "checkpoints" / row[1], json.loads(row[2])) if row else None
+        if row is None:
+            return None
+        cycle, folder, text = row
+        state = json.loads(text)
+        form = int(state.pop("format", 1))
+        _check_known(self.path, form)
+        return Checkpoint(cycle, self.path / "checkpoints" / folder, state, form)
 
     def checkpoints(self) -> dict[int, Path]:
         """The folders of all checkpoints by cycle, oldest first."""
@@ -234,11 +300,8 @@ class RunStore:
     def best(self, metric: str) -> list[int]:
         """The checkpoint at which ``metric`` was highest (of equals the first); none where it was never measured."""
         kept = self.checkpoints()
-        measured = [
-            (value, -cycle)
-            for cycle, value in self.metrics().get(metric, ())
-            if cycle in kept and not math.isnan(value)
-        ]
+        rows = self._db.execute("SELECT cycle, value FROM metrics WHERE name = ?", (metric,)).fetchall()
+        measured = [(value, -cycle) for cycle, value in rows if cycle in kept and value is not None]
         return [-max(measured)[1]] if measured else []
 
     def metrics(self) -> dict[str, list[tuple[int, float]]]:
@@ -278,21 +341,53 @@ class RunStore:
         return sorted((self.path / "sequences").glob("*.parquet"))
 
     def _meta(self, key: str) -> str:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        if row is None:
+        value = self._find_meta(key)
+        if value is None:
             raise RunError(f"{self.path}: run.sqlite holds no {key}; it is not a whole run directory")
-        return str(row[0])
+        return value
+
+    def _find_meta(self, key: str) -> str | None:
+        rows = self.query("SELECT value FROM meta WHERE key = ?", key)
+        return str(rows[0]["value"]) if rows else None
+
+    def _begin(self, config: RunConfig | None = None) -> None:
+        """Bring files and tables to what a writer of this version expects; a new run's config is given."""
+        for folder in ("episodes", "sequences", "checkpoints"):
+            (self.path / folder).mkdir(exist_ok=True)
+        bring_up_to_date(self._db, SCHEMA)
+        self._sweep()
+        with self._db:
+            self._write_meta("format", str(FORMAT))
+            if config is not None:
+                self._write_config(config)
+
+    def _write_meta(self, key: str, value: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def _write_config(self, config: RunConfig) -> None:
+        self._write_meta("config", json.dumps(dump_config(config), sort_keys=True))
+
+    def _check_format(self) -> None:
+        _check_known(self.path, self.format)
+
+    def _last_cycle(self) -> int:
+        """The last cycle that was stored, counted from 0; -1 before the first."""
+        rows = self.query("SELECT max(cycle) AS last FROM metrics")
+        return -1 if not rows or rows[0]["last"] is None else int(rows[0]["last"])
+
+    def _holds_a_cycle(self) -> bool:
+        return self._last_cycle() >= 0
 
     def _insert(self, record: CycleRecord) -> None:
         cycle = record.cycle
-        _insert_rows(self._db, "environments", [{**_flat(e), "sha256": e.sha256} for e in record.environments])
-        _insert_rows(self._db, "designs", [_flat(d, drop=("segments",)) for d in record.designs])
-        _insert_rows(self._db, "scores", [{**asdict(score), "cycle": cycle} for score in record.scores])
-        _insert_rows(self._db, "plays", [{**asdict(play), "cycle": cycle} for play in record.plays])
-        _insert_rows(self._db, "regrets", [{**asdict(regret), "cycle": cycle} for regret in record.regrets])
-        _insert_rows(self._db, "events", [{**asdict(event), "cycle": cycle} for event in record.events])
+        insert_rows(self._db, "environments", [{**_flat(e), "sha256": e.sha256} for e in record.environments])
+        insert_rows(self._db, "designs", [_flat(d, drop=("segments",)) for d in record.designs])
+        insert_rows(self._db, "scores", [{**asdict(score), "cycle": cycle} for score in record.scores])
+        insert_rows(self._db, "plays", [{**asdict(play), "cycle": cycle} for play in record.plays])
+        insert_rows(self._db, "regrets", [{**asdict(regret), "cycle": cycle} for regret in record.regrets])
+        insert_rows(self._db, "events", [{**asdict(event), "cycle": cycle} for event in record.events])
         metrics = [{"cycle": cycle, "name": name, "value": value} for name, value in record.metrics.items()]
-        _insert_rows(self._db, "metrics", metrics)
+        insert_rows(self._db, "metrics", metrics)
 
     def _sweep(self) -> None:
         """Set torn checkpoints aside, and drop rows and files of cycles after the last good one."""
@@ -305,10 +400,12 @@ class RunStore:
         with self._db:
             for table in CYCLE_TABLES:
                 self._db.execute(f"DELETE FROM {table} WHERE cycle > ?", (last,))
+        kept = {folder.name for folder in self.checkpoints().values()}
         for folder in ("episodes", "sequences", "checkpoints"):
             for path in (self.path / folder).iterdir():
-                left_over = path.stem.isdigit() and int(path.stem) > last and path.suffix != TORN
-                if path.name.startswith(".") or left_over:
+                numbered = path.stem.isdigit() and path.suffix != TORN
+                pruned = folder == "checkpoints" and path.name not in kept  # a kill came between its row and its folder
+                if path.name.startswith(".") or (numbered and (pruned or int(path.stem) > last)):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _set_aside(self, checkpoint: Checkpoint, why: str) -> None:
@@ -326,64 +423,22 @@ def _flat(record: Design | Environment, drop: tuple[str, ...] = ()) -> dict[str,
     return {key: json.dumps(value) if isinstance(value, tuple | dict) else value for key, value in row.items()}
 
 
-def _insert_rows(database: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    for row in rows:
-        names, marks = ", ".join(row), ", ".join("?" * len(row))
-        database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=30, check_same_thread=False)  # one thread at a time, not always the same
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    return database
-
-
-def _bring_up_to_date(database: sqlite3.Connection) -> None:
-    """Add the tables and columns that an older version did not have."""
-    database.executescript(SCHEMA)
-    with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(SCHEMA)
-        for (table,) in model.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            there = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-            for _, name, kind, *_ in model.execute(f"PRAGMA table_info({table})"):
-                if name not in there:
-                    database.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    if not (path / "run.sqlite").is_file():
-        raise RunError(f"{path} is no run directory: it has no run.sqlite")
-    return _connect(path / "run.sqlite")
-
-
-def _take_lock(path: Path) -> IO[str]:
-    lock = (path / "lock").open("a+")
+def _check_free(path: Path) -> None:
+    """Raises ``RunError`` where the directory holds a run with a cycle, or one that cannot be read."""
+    if not (path / "run.sqlite").exists():
+        return
+    store = RunStore.read(path)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise RunError(f"{path}: another process is writing this run") from None
-    return lock
+        cycles = store.query("SELECT 1 FROM metrics LIMIT 1")
+    finally:
+        store.close()
+    if cycles:
+        raise RunError(f"{path} holds a run already; add --resume to go on with it, or give another --run folder")
 
 
-@contextmanager
-def _disk(path: Path) -> Iterator[None]:
-    """Turn a full disk and the like into one paragraph that says what is safe."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if "full" not in str(error) and "disk" not in str(error):
-            raise
-        raise RunError(_full(path, str(error))) from error
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
-            raise
-        raise RunError(_full(path, os.strerror(error.errno))) from error
-
-
-def _full(path: Path, why: str) -> str:
-    return (
-        f"{path} cannot be written: {why}. The run stands as it was after its last whole cycle; make room (or fix the "
-        f"folder's rights) and go on with --resume."
-    )
+def _check_known(path: Path, form: int) -> None:
+    if form > FORMAT:
+        raise RunError(
+            f"{path} was written by a newer version of spadework (format {form}, this version knows {FORMAT}): "
+            "install that version to open it"
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spadework import types
+from spadework.errors import RunError
+from spadework.text import clean
 from spadework.types import Episode, Fault, Segment, Turn, plain
 
 _SEGMENT = pa.struct(
@@ -69,15 +72,41 @@ def write_rows(path: Path, rows: Sequence[Episode] | Sequence[types.TrainingRow]
 
 
 def read_episodes(path: Path) -> list[Episode]:
-    """The episodes of one file."""
-    return [_episode(row) for row in pq.read_table(path, schema=EPISODES).to_pylist()]
+    """The episodes of one file. Raises ``RunError`` for one that is damaged."""
+    return [_episode(row) for row in _rows(path, EPISODES)]
 
 
 def read_sequences(path: Path) -> list[types.TrainingRow]:
-    """The training rows of one file."""
+    """The training rows of one file. Raises ``RunError`` for one that is damaged."""
     lists = ("tokens", "loss_mask", "logprobs", "advantages")
-    rows = pq.read_table(path, schema=SEQUENCES).to_pylist()
+    rows = _rows(path, SEQUENCES)
     return [types.TrainingRow(**{**row, **{key: tuple(row[key]) for key in lists}}) for row in rows]
+
+
+def read_table(path: Path, schema: pa.Schema) -> pa.Table:
+    """One file of a cycle, as it is. Raises ``RunError`` for one that is damaged."""
+    with _whole(path):
+        return pq.read_table(path, schema=schema)
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Some columns of one file, which may lie deep (``turns.list.element.reward``). Raises ``RunError`` as above."""
+    with _whole(path):
+        return pq.ParquetFile(path).read(columns)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except pa.ArrowException as error:
+        reason = str(error).partition("\n")[0]
+        raise RunError(f"{path} is damaged ({reason}); copy it back from a backup") from error
+
+
+def _rows(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = read_table(path, schema).to_pylist()
+    return rows
 
 
 def _episode(row: dict[str, Any]) -> Episode:
@@ -85,6 +114,12 @@ def _episode(row: dict[str, Any]) -> Episode:
         Segment(**{**segment, **{key: tuple(segment[key]) for key in ("tokens", "loss_mask", "logprobs")}})
         for segment in row["segments"]
     )
-    turns = tuple(Turn(**{**turn, "malformed": bool(turn["malformed"])}) for turn in row["turns"])
+    turns = tuple(_turn(turn) for turn in row["turns"])
     fault = Fault(**row["fault"]) if row["fault"] else None
-    return Episode(**{**row, "segments": segments, "turns": turns, "fault": fault})
+    last = clean(row["last_observation"] or "")
+    return Episode(**{**row, "segments": segments, "turns": turns, "fault": fault, "last_observation": last})
+
+
+def _turn(row: dict[str, Any]) -> Turn:
+    """Version 0.1 kept observations as programs gave them; a replay compares them with what has passed the door."""
+    return Turn(**{**row, "observation": clean(row["observation"]), "malformed": bool(row["malformed"])})

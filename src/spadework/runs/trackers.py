@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from spadework.config import RunConfig
+from spadework.config.differences import flat_settings
 from spadework.config.files import dump_config
 from spadework.errors import ConfigError
 from spadework.runs.files import write_whole
-from spadework.runs.metrics import CsvSink, Sink, TensorBoardSink
+from spadework.runs.metrics import CsvSink, OptionalSink, Sink, TensorBoardSink, given_up
 
 ID_FILE = "tracker-id"
 RUN_TAG = "spadework.run"
@@ -26,8 +27,11 @@ MLFLOW_BATCH = 100
 """Parameters that MLflow takes at once."""
 
 
-def open_trackers(config: RunConfig, run: Path, first_cycle: int) -> list[Sink]:
-    """The sinks of ``track.to``. Raises ``ConfigError`` for one that is not installed or will not start."""
+def open_trackers(config: RunConfig, run: Path, first_cycle: int, note: Callable[[str], None] = print) -> list[Sink]:
+    """The sinks of ``track.to``. One that fails later, or for no fault of the config, is given up with a ``note``.
+
+    Raises ``ConfigError`` for one that is not installed, or whose service will not start.
+    """
     makers: dict[str, tuple[str, Callable[[], Sink]]] = {
         "tensorboard": ("local", lambda: TensorBoardSink(run / "tensorboard", first_cycle)),
         "csv": ("", lambda: CsvSink(run / "metrics.csv", first_cycle)),
@@ -40,11 +44,15 @@ def open_trackers(config: RunConfig, run: Path, first_cycle: int) -> list[Sink]:
     for name in ("tensorboard",) if wanted is None else wanted:
         extra, make = makers[name]
         try:
-            sinks.append(make())
+            sinks.append(OptionalSink(name, make(), note))
         except ImportError as error:
             if wanted is not None:
                 lacks = f"track.to: {name} needs a package ({error})"
                 raise ConfigError(f"{lacks}: pip install 'spadework[{extra}]', or take it out") from None
+        except ConfigError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a tracker may raise whatever its authors chose
+            note(given_up(name, error))
     return sinks
 
 
@@ -114,7 +122,7 @@ class MlflowSink:
             self._client.update_run(known[0].info.run_id, status="RUNNING")
             return str(known[0].info.run_id)
         made = self._client.create_run(experiment, tags={RUN_TAG: name}, run_name=run.resolve().name).info.run_id
-        params = [param(key, str(value)[:500]) for key, value in _flat(dump_config(config))]
+        params = [param(key, str(value)[:500]) for key, value in flat_settings(dump_config(config)).items()]
         for start in range(0, len(params), MLFLOW_BATCH):
             self._client.log_batch(made, params=params[start : start + MLFLOW_BATCH])
         return str(made)
@@ -161,9 +169,3 @@ def tracker_id(run: Path) -> str:
 
 def _draw(target: Path) -> None:
     target.write_text(secrets.token_hex(4))
-
-
-def _flat(data: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """``section.key`` and value of every setting."""
-    pairs = [(section, values if isinstance(values, dict) else {"": values}) for section, values in data.items()]
-    return [(f"{section}.{key}".strip("."), value) for section, values in pairs for key, value in values.items()]

@@ -6,9 +6,9 @@ fails: these functions say when it is not.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from spadework.errors import cause_lines, causes
 from spadework.types import CONTROL_ARMS, Design, Episode, Fault, Group
 
 FAILING = 0.5
@@ -23,12 +23,11 @@ def why_stop(designs: Sequence[Design], episodes: Sequence[Episode], most: float
     """
     met = [design.fault for design in designs if design.fault is not None]
     if met and len(met) == len(designs):
-        return f"all {len(met)} attempts at a design failed by the machinery: {causes(met)}"
+        return f"all {len(met)} attempts at a design failed by the machinery: {_told(met)}"
     failed = [episode.fault for episode in episodes if episode.fault is not None]
     if episodes and len(failed) / len(episodes) > most:
         return (
-            f"{len(failed)} of {len(episodes)} episodes failed, more than run.max_fault_share = {most}: "
-            f"{causes(failed)}"
+            f"{len(failed)} of {len(episodes)} episodes failed, more than run.max_fault_share = {most}: {_told(failed)}"
         )
     return None
 
@@ -46,19 +45,10 @@ def failing_environments(groups: Iterable[Group]) -> dict[str, str]:
     for name, played in episodes.items():
         faults = [one.fault for one in played if one.fault is not None and one.fault.kind == "program"]
         if len(faults) / len(played) > FAILING:
-            failing[name] = f"{len(faults)} of {len(played)} plays of {name} failed by its program: {causes(faults)}"
+            failing[name] = f"{len(faults)} of {len(played)} plays of {name} failed by its program: {_told(faults)}"
     return failing
 
 
-def causes(faults: Iterable[Fault], most: int = 3) -> str:
-    """The most frequent causes, each with its count: ``6 x endpoint CONNECTION refused, 1 x sandbox …``."""
-    counted = Counter(f"{fault.kind} {fault.code} {first_line(fault.message)}" for fault in faults)
-    told = [f"{count} x {cause}" for cause, count in counted.most_common(most)]
-    rest = sum(counted.values()) - sum(count for _, count in counted.most_common(most))
-    return "; ".join([*told, *([f"{rest} others"] if rest else [])])
-
-
-def first_line(text: str, most: int = 200) -> str:
-    """The first line of a message, cut to ``most`` characters."""
-    line = text.strip().split("\n", 1)[0]
-    return line if len(line) <= most else f"{line[:most]}…"
+def _told(faults: Iterable[Fault]) -> str:
+    """The most frequent causes, each with its count."""
+    return "; ".join(cause_lines(causes(faults), most=3))

@@ -24,6 +24,7 @@ from spadework.observer import Observer
 from spadework.policies.base import Metered, Policy, Trainer
 from spadework.policies.hyperparameters import hyperparameters
 from spadework.rollout import PlaySettings
+from spadework.runs.cadence import Cadence
 from spadework.runs.metrics import Sink
 from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
 from spadework.selfplay.cycle import Cycle, CycleContext
@@ -39,10 +40,10 @@ from spadework.selfplay.pool.fixed import FixedPool
 from spadework.selfplay.pool.levelled import LevelledPool
 from spadework.selfplay.pool.pool import Exit, Pool
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
 from spadework.selfplay.score.rows import build_batch, rows_without_advantage
 from spadework.selfplay.score.scoring import Scoring
 from spadework.selfplay.score.seeds import Estimate
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.selfplay.summary import summarise
 from spadework.types import HOPELESS, MASTERED, Design, Environment, Group, derive_seed
 
@@ -105,6 +106,7 @@ class SelfPlay:
     def __init__(self, config: RunConfig, stages: Stages, observer: Observer) -> None:
         self.config, self.stages, self.observer = config, stages, observer
         self._scoring = Scoring(config, stages.ledger, stages.averages)
+        self._cadence = Cadence(config.run, time.monotonic())
         self._unfinished: list[Unfinished] = []
         """Episodes that go on while the weights change."""
 
@@ -115,6 +117,7 @@ class SelfPlay:
             RunError: the disk is full, too many episodes failed, or the machinery failed all attempts at a design.
         """
         start, policy = await self._restore(policy, trainer, store)
+        self._cadence = Cadence(self.config.run, time.monotonic())
         try:
             for cycle in range(start, self.config.run.cycles):
                 policy = await self._cycle(cycle, policy, trainer, store, sinks)
@@ -162,9 +165,8 @@ class SelfPlay:
         if reason is not None:
             raise RunError(f"cycle {cycle + 1}: {reason}")
         groups = group_episodes(episodes)
-        skills = {environment.id: environment.skill for environment in stages.pool.environments}
-        scored = self._scoring.cycle(cycle, designs, groups, skills)
-        rows = build_batch([*scored.agent, *scored.designer])
+        scored = self._scoring.cycle(cycle, designs, groups)
+        rows = build_batch([*scored.agent, *scored.designer], self._scoring.average)
         if self.config.update.kl_rows == "all":
             rows += rows_without_advantage(groups, scored.designer, rows, self.config.agent)
         metrics = summarise(designs, episodes, groups, scored, {one.id for one in stages.pool.anchors}) | {
@@ -362,19 +364,16 @@ class SelfPlay:
         return metrics
 
     async def _evaluate(self, policy: Policy, cycle: int) -> dict[str, float]:
-        if self.stages.evaluate is None or not self._due(cycle, self.config.run.evaluate_every):
+        if self.stages.evaluate is None or not self._cadence.evaluates(cycle):
             return {}
         self.observer.stage(cycle, "evaluate", 1)
         return await self.stages.evaluate(policy, cycle)
-
-    def _due(self, cycle: int, every: int) -> bool:
-        return bool(every) and ((cycle + 1) % every == 0 or cycle == self.config.run.cycles - 1)
 
     async def _commit(
         self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore
     ) -> None:
         run = self.config.run
-        due = self._due(record.cycle, run.checkpoint_every) or self._due(record.cycle, run.evaluate_every)
+        due = self._cadence.due(record.cycle, time.monotonic())
         final = dataclasses.replace(record, metrics=metrics)
         state = self.stages.state_dict() if due else None
 
@@ -382,7 +381,10 @@ class SelfPlay:
             store.commit(final, state, trainer.save)
             store.prune(run.keep_checkpoints, store.best("eval/average"))
 
+        began = time.monotonic()
         await _in_thread(write)
+        if due:
+            self._cadence.written(began, time.monotonic())
 
 
 def _play_row(group: Group) -> PlayRow:

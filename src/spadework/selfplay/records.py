@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from spadework.envs.check.runtime import RuntimeReport
 from spadework.intervals import Interval
-from spadework.types import Design, Fault, Segment
+from spadework.types import Arm, Design, Fault, Segment
 
 Label = Literal["good", "too easy", "too hard"]
 
@@ -48,6 +48,16 @@ class JudgedProgram(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one play of an environment paid; plays that a fault ended have none."""
+
+    cycle: int
+    arm: Arm
+    seed: int
+    return_: float
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What is known of one environment when its design is scored."""
 
@@ -65,6 +75,22 @@ class Evidence:
     repaired: bool = False
     novelty: float | None = None
     """Of the program, in [0, 1]; ``None`` where it was not measured."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Every play of the window, in both arms and in the control arms, in order."""
+    skill_returns: tuple[float, ...] = ()
+    """Mean return of the skill's designs in each scoring round so far, the present round included (Eq. 4)."""
+
+    def returns(self, arm: Arm = "unhinted") -> tuple[float, ...]:
+        """The return of every play of an arm within the window."""
+        return tuple(outcome.return_ for outcome in self.outcomes if outcome.arm == arm)
+
+    def seed_returns(self, arm: Arm = "unhinted") -> dict[int, tuple[float, ...]]:
+        """Seed -> the returns of its plays in an arm."""
+        found: dict[int, tuple[float, ...]] = {}
+        for outcome in self.outcomes:
+            if outcome.arm == arm:
+                found[outcome.seed] = (*found.get(outcome.seed, ()), outcome.return_)
+        return found
 
     @property
     def regret(self) -> float:
@@ -72,11 +98,15 @@ class Evidence:
         return self.paired.mean
 
     @property
+    def window_return(self) -> float:
+        """The mean unhinted return over the window's cycles; NaN without any valid cycle."""
+        return math.fsum(self.window) / len(self.window) if self.window else math.nan
+
+    @property
     def solve_rate(self) -> float:
-        """w: the mean unhinted return over the window, clipped to [0, 1]; NaN without any valid cycle."""
-        if not self.window:
-            return math.nan
-        return min(1.0, max(0.0, math.fsum(self.window) / len(self.window)))
+        """w: ``window_return`` clipped to [0, 1]; NaN without any valid cycle."""
+        mean = self.window_return
+        return mean if math.isnan(mean) else min(1.0, max(0.0, mean))
 
 
 def segment_from_dict(row: Mapping[str, Any]) -> Segment:
@@ -101,4 +131,6 @@ def design_from_dict(row: Mapping[str, Any]) -> Design:
 def evidence_from_dict(row: Mapping[str, Any]) -> Evidence:
     """Evidence from ``dataclasses.asdict`` or from JSON."""
     tuples = {key: tuple(row[key]) for key in ("window", "seeds")}
+    tuples["outcomes"] = tuple(Outcome(**outcome) for outcome in row.get("outcomes", ()))  # 0.1 kept no single plays
+    tuples["skill_returns"] = tuple(row.get("skill_returns", ()))
     return Evidence(**{**row, **tuples, "paired": Interval(**row["paired"])})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from spadework.selfplay.score.scoring import CycleScores
+from spadework.selfplay.score.scoring import HUNG, CycleScores
 from spadework.types import CONTROL_ARMS, LEARNABLE, Design, Episode, Group
 
 
@@ -37,12 +37,16 @@ def summarise(
         "designer/raw_reward": _mean(score.raw for score in scored.scores),
         "designer/valid_share": _mean(float(d.accepted) for d in designs if d.fault is None),
         "designer/ran_share": _mean(float(d.ran) for d in designs if d.fault is None),
+        "designer/mended_share": _mean(float(d.repaired) for d in designs),
+        "designer/hung_share": _mean(float(_hung(d)) for d in designs),
+        "designer/faulted_share": _mean(float(d.fault is not None) for d in designs),
         "pool/learnable_share": _mean(float(LEARNABLE[0] <= rate <= LEARNABLE[1]) for rate in known),
         "pool/reward_levels": _mean(
             float(len({round(value, 6) for value in g.returns})) for g in groups if g.arm == "unhinted" and g.valid
         ),
         "pool/seed_spread": _mean(one.seed_spread for one in seen.values()),
         **_controls(groups, hinted),
+        **scored.metrics,
     }
     counts = {
         "designer/attempts": len(designs),
@@ -55,6 +59,11 @@ def summarise(
     }
     kept = {name: value for name, value in metrics.items() if not math.isnan(value)}
     return kept | {name: float(value) for name, value in counts.items()}
+
+
+def _hung(design: Design) -> bool:
+    """Whether the program ran into a time limit, while it was checked."""
+    return any(finding.partition(" ")[0].rstrip(":") == HUNG for finding in design.findings)
 
 
 def _controls(groups: Sequence[Group], hinted: Mapping[str, Group]) -> dict[str, float]:

@@ -1,6 +1,6 @@
-"""Studies: arms, seeds, measures and hypotheses said beforehand; runs that can be resumed; a report that decides.
+"""Studies compare arms over seeds, and decide hypotheses that were written down before the first run.
 
-    spec -> frozen -> plan -> (runs, by the command line) -> series -> results -> plots, report
+    spec (the file) -> frozen (its settings) -> jobs.study (the runs) -> series -> results -> plots, report
 
-Nothing here runs a model: ``cli.study`` does, job by job.
+Nothing in this package runs a model; ``jobs.study`` does that, one job after the other.
 """

@@ -1,7 +1,7 @@
-"""A study without its runs: all that the report needs, in files small enough to keep beside code.
+"""An archive holds what a study's report needs, without the runs, in files small enough to keep beside code.
 
-An archive is a study's folder: a report is written from it, and a study that is not finished goes on from it on any
-machine. Several machines that each did a part write theirs into one archive.
+It is a study's folder itself: a report can be written from it, and an unfinished study can go on from it elsewhere.
+Several machines that each did a part of a study can write into one archive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spadework.study.spec import Study
 
 
 def write_archive(study: Study, folder: StudyFolder, archive: StudyFolder) -> int:
-    """Add the pools and finished runs of ``folder`` to ``archive``; how many runs there were.
+    """Add the pools and finished runs of ``folder`` to ``archive``, and return the number of those runs.
 
     Raises ``ConfigError`` when the archive is another study's.
     """

@@ -1,8 +1,8 @@
 """Paired comparisons over seeds, and what they say of a claim: held, not held or undecided.
 
-A claim "a exceeds b by more than the bar" (or "a is more than bar times b") is tested on a - b - bar (or on
-a - bar b), seed by seed: by the one-sided paired t test, and by the exact sign-flip test beside it, which assumes
-only that the differences are symmetric. The t test decides; with few seeds the other cannot (5 seeds: p >= 1/32).
+The claim "a exceeds b by more than the bar" is tested on the differences a - b - bar of each seed, and the claim "a is
+more than bar times b" on a - bar b. The one-sided paired t test decides. The sign-flip test stands beside it. It
+assumes only that the differences are symmetric, but with few seeds it cannot decide (with 5 seeds, p is 1/32 at least).
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from spadework.intervals import Interval, t_interval, t_quantile, t_tail
+from spadework.intervals import Interval, mean_interval, t_quantile
+from spadework.significance import sign_flip, t_test
+from spadework.study.spec import Hypothesis
 
 Verdict = Literal["held", "not held", "undecided"]
-MAX_FLIPS = 20
-"""Seeds up to which all sign patterns are counted (a million)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,78 +28,55 @@ class Comparison:
     """Difference of means, or ratio of means; of a claim against a bar alone, the mean."""
     low: float
     high: float
-    """Its 95 % interval; infinite where the data do not bound a ratio, NaN for fewer than two seeds."""
+    """Its 95 % interval; infinite where the data do not bound a ratio, NaN where they leave it unknown."""
     t_p: float
-    """One-sided, for lying beyond the bar; NaN for fewer than two seeds."""
+    """P of the one-sided t test for lying beyond the bar; NaN for fewer than two seeds."""
     flip_p: float
-    """The same by sign flips."""
+    """P of the one-sided sign-flip test."""
     opposite_p: float
-    """One-sided t test for lying short of the bar."""
+    """P of the one-sided t test for lying short of the bar."""
     n: int
+    """Pairs of seeds."""
     meets: bool
-    """Whether the estimate itself lies beyond the bar: no test."""
+    """Whether the estimate itself lies beyond the bar, without any test."""
 
 
 def compare(
-    than: str,
-    own: Sequence[float],
-    others: Sequence[float],
-    *,
-    by: Literal["difference", "ratio"],
-    bar: float,
-    side: Literal["above", "below"],
+    than: str, own: Sequence[float], others: Sequence[float], claim: Hypothesis, bounds: tuple[float, float]
 ) -> Comparison:
-    """Hold ``own`` against ``others``, paired by place; a pair with a NaN is left out."""
+    """Hold ``own`` against ``others``, paired by place, as ``claim`` says; a pair with a NaN is left out.
+
+    ``bounds`` are the lowest and highest possible values of what is compared: of the difference, or of the ratio.
+    """
     pairs = [(a, b) for a, b in zip(own, others, strict=True) if not math.isnan(a + b)]
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    sign = 1.0 if side == "above" else -1.0
-    if by == "ratio":
-        found = ratio_interval(first, second)
-        beyond = [sign * (a - bar * b) for a, b in pairs]
+    sign = 1.0 if claim.side == "above" else -1.0
+    if claim.by == "ratio":
+        found = ratio_interval(first, second, least=bounds[0])
+        beyond = [sign * (a - claim.bar * b) for a, b in pairs]
     else:
-        found = t_interval([a - b for a, b in pairs])
-        beyond = [sign * (a - b - bar) for a, b in pairs]
+        found = mean_interval([a - b for a, b in pairs], *bounds)
+        beyond = [sign * (a - b - claim.bar) for a, b in pairs]
     return Comparison(
         than=than,
         estimate=found.mean,
         low=found.low,
         high=found.high,
-        t_p=paired_t(beyond),
-        flip_p=sign_flip(beyond),
-        opposite_p=paired_t([-value for value in beyond]),
+        t_p=t_test(beyond),
+        flip_p=sign_flip(beyond, "greater"),
+        opposite_p=t_test([-value for value in beyond]),
         n=len(pairs),
         meets=bool(pairs) and math.fsum(beyond) > 0,
     )
 
 
-def paired_t(differences: Sequence[float]) -> float:
-    """One-sided p of mean > 0 by Student's t, of equal values by sign flips; NaN for fewer than two."""
-    found = t_interval(differences)
-    if found.n < 2:
-        return math.nan
-    if found.sd <= 1e-12 * abs(found.mean):
-        return sign_flip(differences)
-    return t_tail(found.mean / (found.sd / math.sqrt(found.n)), found.n - 1)
-
-
-def sign_flip(differences: Sequence[float]) -> float:
-    """One-sided p of mean > 0: the share of the 2^n sign patterns whose sum is at least the one seen.
-
-    NaN for none, and for more than ``MAX_FLIPS``.
-    """
-    if not 0 < len(differences) <= MAX_FLIPS:
-        return math.nan
-    sums = np.zeros(1)
-    for value in differences:
-        sums = np.concatenate([sums + value, sums - value])
-    rounding = 1e-12 * max(1.0, float(np.abs(sums).max()))
-    return float(np.mean(sums >= math.fsum(differences) - rounding))
-
-
-def ratio_interval(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval:
+def ratio_interval(
+    first: Sequence[float], second: Sequence[float], confidence: float = 0.95, least: float = -math.inf
+) -> Interval:
     """mean(first) / mean(second) of paired values, with Fieller's interval: ratios that the paired t test admits.
 
-    The interval is unbounded where the second mean is not told from 0.
+    The interval is unbounded where the second mean is not told from 0, and never reaches below ``least``. The ends are
+    NaN for fewer than two pairs, and where neither side has any spread to judge by.
     """
     n = len(first)
     if not n or not math.fsum(second):
@@ -114,30 +89,22 @@ def ratio_interval(first: Sequence[float], second: Sequence[float], confidence: 
         spread * math.fsum((x - p) * (y - q) for x, y in zip(left, right, strict=True))
         for left, right, p, q in ((first, first, a, a), (second, second, b, b), (first, second, a, b))
     )
-    # admitted: (a - r b)^2 <= saa - 2 r sab + r^2 sbb
+    if saa <= 1e-24 * a * a and sbb <= 1e-24 * b * b:
+        return Interval(a / b, n=n)
+    # A ratio r is admitted where (a - r b)^2 <= saa - 2 r sab + r^2 sbb: between the roots of a square in r.
     square, half, rest = b * b - sbb, a * b - sab, a * a - saa
     if square <= 0:
         return Interval(a / b, -math.inf, math.inf, n=n)
     root = math.sqrt(max(0.0, half * half - square * rest))
-    return Interval(a / b, (half - root) / square, (half + root) / square, n=n)
-
-
-def holm(values: Sequence[float]) -> list[float]:
-    """P values corrected for all being looked at, after Holm; a NaN counts as 1."""
-    known = [1.0 if math.isnan(value) else value for value in values]
-    order = sorted(range(len(known)), key=lambda place: known[place])
-    corrected, worst = [1.0] * len(known), 0.0
-    for rank, place in enumerate(order):
-        worst = max(worst, min(1.0, known[place] * (len(known) - rank)))
-        corrected[place] = worst
-    return corrected
+    return Interval(a / b, max(least, (half - root) / square), (half + root) / square, n=n)
 
 
 def verdict(comparisons: Sequence[Comparison], corrected: float, alpha: float) -> Verdict:
     """What is said of a claim against every one of ``comparisons``.
 
-    ``held`` needs the corrected p of the weakest of them; ``not held`` one that lies short of the bar, uncorrected, so
-    that a correction never turns a miss into an open question.
+    A claim is held when ``corrected``, the corrected p of its weakest comparison, is at most ``alpha``. It is not held
+    when the p for lying short of the bar is at most ``alpha`` in one comparison; that p is not corrected, so that the
+    correction never turns a miss into an open question.
     """
     if any(one.opposite_p <= alpha for one in comparisons):
         return "not held"

@@ -1,19 +1,29 @@
-"""A small document of headings, paragraphs, tables and figures, as Markdown and as one HTML file."""
+"""A document of headings, paragraphs, tables and figures, which templates turn into Markdown and into one HTML file.
+
+The templates lie beside this file, in ``templates``. Needs jinja2 (extra ``study``).
+"""
 
 from __future__ import annotations
 
 import base64
-import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from spadework.errors import ConfigError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A title; level 1 is the document's."""
 
+    kind: ClassVar[str] = "heading"
     text: str
     level: int = 2
 
@@ -22,13 +32,15 @@ class Heading:
 class Text:
     """A paragraph; words between backticks are code."""
 
+    kind: ClassVar[str] = "text"
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells of text; the first column is set left, the others as ``right`` says."""
+    """Cells of text. The first column is set left; ``right`` sets the others right."""
 
+    kind: ClassVar[str] = "table"
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: bool = True
@@ -36,81 +48,69 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """``STEM.png`` and ``STEM.svg`` beside the document."""
+    """A figure that lies beside the document as ``STEM.png`` and ``STEM.svg``."""
 
+    kind: ClassVar[str] = "picture"
     stem: str
     caption: str
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines as they are."""
+    """Lines that are shown as they are."""
 
+    kind: ClassVar[str] = "code"
     text: str
 
 
 Block = Heading | Text | Table | Picture | Code
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid #ddd; }
-table { border-collapse: collapse; font-size: .92em; display: block; overflow-x: auto; }
-th, td { padding: .25rem .7rem .25rem 0; border-bottom: 1px solid #eee; vertical-align: top; text-align: left; }
-.right th + th, .right td + td { text-align: right; font-variant-numeric: tabular-nums; }
-img { max-width: 100%; } figcaption { color: #555; font-size: .9em; } figure { margin: 1rem 0; }
-code, pre { background: #f5f5f5; font-size: .9em; } pre { padding: .7rem; overflow-x: auto; }
-"""
-
 
 def to_markdown(blocks: Sequence[Block]) -> str:
-    """The document as Markdown; pictures by their PNG."""
-    return "\n\n".join(_markdown(block) for block in blocks) + "\n"
+    """The document as Markdown, with pictures by their PNG. Raises ``ConfigError`` without jinja2."""
+    templates = load_templates()
+    return templates.get_template("report.md.j2").render(blocks=blocks)
 
 
 def to_html(blocks: Sequence[Block], folder: Path) -> str:
-    """The document as one file that needs no other; pictures by their SVG in ``folder``."""
+    """The document as one file that needs no other, with pictures by their SVG, which it reads from ``folder``.
+
+    Raises ``ConfigError`` without jinja2.
+    """
+    templates = load_templates()
     title = next((block.text for block in blocks if isinstance(block, Heading)), "")
-    body = "\n".join(_html(block, folder) for block in blocks)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+
+    def svg_address(stem: str) -> str:
+        data = base64.b64encode((folder / f"{stem}.svg").read_bytes()).decode()
+        return f"data:image/svg+xml;base64,{data}"
+
+    templates.filters["svg_address"] = svg_address
+    return templates.get_template("report.html.j2").render(blocks=blocks, title=title)
+
+
+def load_templates() -> Environment:
+    """The templates with their filters. Raises ``ConfigError`` without jinja2."""
+    try:
+        from jinja2 import Environment, FileSystemLoader
+    except ImportError:
+        raise ConfigError("a study's report needs jinja2: pip install 'spadework[study]'") from None
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    templates.filters |= {"cell": _markdown_cell, "inline": _code_between_backticks}
+    return templates
 
 
-def _markdown(block: Block) -> str:
-    match block:
-        case Heading(text, level):
-            return f"{'#' * level} {text}"
-        case Text(text):
-            return text
-        case Code(text):
-            return f"```\n{text}\n```"
-        case Picture(stem, caption):
-            return f"![{caption}]({stem}.png)\n\n{caption}"
-        case Table(head, rows, right):
-            marks = ("---", *(["---:" if right else "---"] * (len(head) - 1)))
-            lines = [head, marks, *rows]
-            return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+def _markdown_cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
-def _html(block: Block, folder: Path) -> str:
-    match block:
-        case Heading(text, level):
-            return f"<h{level}>{_inline(text)}</h{level}>"
-        case Text(text):
-            return f"<p>{_inline(text)}</p>"
-        case Code(text):
-            return f"<pre>{html.escape(text)}</pre>"
-        case Picture(stem, caption):
-            data = base64.b64encode((folder / f"{stem}.svg").read_bytes()).decode()
-            image = f'<img alt="{html.escape(caption)}" src="data:image/svg+xml;base64,{data}">'
-            return f"<figure>{image}<figcaption>{_inline(caption)}</figcaption></figure>"
-        case Table(head, rows, right):
-            top = "".join(f"<th>{_inline(cell)}</th>" for cell in head)
-            lines = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>\n" for row in rows)
-            return f"<table{' class=right' if right else ''}>\n<tr>{top}</tr>\n{lines}</table>"
+def _code_between_backticks(text: str) -> Markup:
+    """The text with HTML's own characters escaped, and words between backticks as ``<code>``."""
+    from markupsafe import Markup, escape
 
-
-def _inline(text: str) -> str:
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text, quote=False))
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))

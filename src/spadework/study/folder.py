@@ -1,10 +1,12 @@
-"""A study's folder: where each job leaves what, and which jobs are done.
+"""A study's folder: where each job writes its files, and which file marks a job as done.
 
-study.toml, frozen.json     the file as it was, and the settings that it gave
-pools/NAME-SEED.parquet     designed beforehand; NAME-SEED.json says that it is whole, and what it took
-runs/ARM-SEED/              an ordinary run directory, with heldout.jsonl, and done.json once all is there;
-                            in an archive series.json instead
-logs/JOB.log · report/
+study.toml, frozen.json     a copy of the study's file, and the settings that it resolved to
+pools/NAME-SEED.parquet     a pool designed before the runs; NAME-SEED.json beside it says that the pool is complete,
+                            and how many seconds it took
+runs/ARM-SEED/              an ordinary run directory with heldout.jsonl, and with done.json once the run is complete;
+                            in an archive, series.json and done.json alone
+logs/JOB.log                what the job printed
+report/                     the report, its figures and results.json
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.errors import ConfigError
-from spadework.runs.files import write_whole
+from spadework.runs.files import write_text
 from spadework.study.spec import Study
 
 
@@ -33,49 +35,49 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class StudyFolder:
-    """Names of the files below ``path``."""
+    """The paths of all files of the study in ``path``."""
 
     path: Path
 
     def run(self, arm: str, seed: int) -> Path:
-        """The run directory."""
+        """The run directory of an arm and a seed."""
         return self.path / "runs" / f"{arm}-{seed}"
 
     def pool(self, name: str, seed: int) -> Path:
-        """The prepared pool."""
+        """The prepared pool of a name and a seed."""
         return self.path / "pools" / f"{name}-{seed}.parquet"
 
     def log(self, job: Job) -> Path:
-        """What the job printed."""
+        """The file with what the job printed."""
         return self.path / "logs" / f"{job.name}-{job.seed}.log"
 
     def mark(self, study: Study, job: Job) -> Path:
-        """The file that says that a job is done."""
+        """The file whose existence says that a job is done."""
         if job.name in study.pools:
             return self.pool(job.name, job.seed).with_suffix(".json")
         return self.run(job.name, job.seed) / "done.json"
 
     def heldout(self, arm: str, seed: int) -> Path:
-        """The held-out results of a run, one line an evaluation."""
+        """The held-out results of a run, with one line for each evaluation."""
         return self.run(arm, seed) / "heldout.jsonl"
 
     def series(self, arm: str, seed: int) -> Path:
-        """What an archive keeps of a run."""
+        """The file with what an archive keeps of a run."""
         return self.run(arm, seed) / "series.json"
 
     @property
     def report(self) -> Path:
-        """Where the report goes."""
+        """The folder of the report."""
         return self.path / "report"
 
     @property
     def frozen(self) -> Path:
-        """The settings, written before the first run."""
+        """The file with the settings, written before the first run."""
         return self.path / "frozen.json"
 
 
 def pool_jobs(study: Study) -> list[Job]:
-    """Pools first: runs draw from them."""
+    """The jobs that design pools; they come before the runs, which draw from the pools."""
     return [
         Job(name, seed)
         for name, step in study.pools.items()
@@ -84,12 +86,12 @@ def pool_jobs(study: Study) -> list[Job]:
 
 
 def run_jobs(study: Study) -> list[Job]:
-    """Seed by seed, so that a study that is stopped has whole pairs."""
+    """The jobs that run arms, seed by seed, so that a study that is stopped has complete pairs."""
     return [Job(arm, seed) for seed in study.seeds for arm in study.arms]
 
 
 def arm_pool(study: Study, folder: StudyFolder, arm: str, seed: int) -> Path | None:
-    """The prepared pool that a run draws from."""
+    """The prepared pool that a run draws from; ``None`` where its arm has no such pool."""
     name = study.arms[arm].pool
     if name is None:
         return None
@@ -98,7 +100,7 @@ def arm_pool(study: Study, folder: StudyFolder, arm: str, seed: int) -> Path | N
 
 
 def find_job(study: Study, text: str) -> Job:
-    """The job of ``NAME:SEED``. Raises ``ConfigError``."""
+    """The job that ``NAME:SEED`` names. Raises ``ConfigError`` that lists the study's jobs."""
     known = {str(job): job for job in [*pool_jobs(study), *run_jobs(study)]}
     if text not in known:
         raise ConfigError(f"--only {text}: this study has {', '.join(known)}")
@@ -106,23 +108,14 @@ def find_job(study: Study, text: str) -> Job:
 
 
 def write_json(path: Path, data: Any, indent: int | None = 1) -> None:
-    """Whole or absent; NaN becomes null; without ``indent`` in one line."""
+    """Write ``data``, in one line without ``indent``; a kill leaves the file whole or absent. NaN becomes null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(plain(data), indent=indent, allow_nan=False) + "\n"
     write_text(path, text)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Whole or absent."""
-
-    def write(target: Path) -> None:
-        target.write_text(text, "utf-8")
-
-    write_whole(path, write)
-
-
 def plain(value: Any) -> Any:
-    """JSON without NaN and infinities, which become null."""
+    """The value as JSON can have it: NaN and infinities become ``None``, and tuples become lists."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The settings of a study, written before its first run; whatever changed afterwards is refused."""
+"""The settings of a study are written before its first run; a study whose settings changed since then is refused."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spadework.config.files import dump_config
+from spadework.config.differences import config_changes
+from spadework.config.files import dump_config, parse_config, parse_stored_config
+from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError
 from spadework.runs.files import locked
 from spadework.study.folder import StudyFolder, write_json
 from spadework.study.spec import Study, resolve
 
 PACKAGES = ("spadework", "torch", "transformers", "numpy")
-"""Whose versions the numbers may depend on."""
+"""The packages on whose versions a study's numbers may depend."""
 
 
 def freeze(study: Study, file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
-    """Write the settings, or hold them against those that stand there; returns those.
+    """Write the settings, or compare them with those of the first run; return what ``frozen.json`` holds.
 
     Raises ``ConfigError`` when the file or any setting that it resolves to has changed since.
     """
@@ -44,9 +46,10 @@ def freeze(study: Study, file: Path, folder: StudyFolder, quick: bool) -> dict[s
 
 
 def begun(file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
-    """What ``freeze`` wrote, of the same file: enough to report what was run, under whatever version.
+    """What ``freeze`` wrote for this very file, whatever the settings resolve to in this version.
 
-    Raises ``ConfigError`` where nothing was begun, or with another file.
+    That is enough to report on the runs that there are. Raises ``ConfigError`` where no study was begun in the folder,
+    or one of another file.
     """
     was, now = read_frozen(folder), _hash(file)
     if was["quick"] != quick:
@@ -61,17 +64,22 @@ def begun(file: Path, folder: StudyFolder, quick: bool) -> dict[str, Any]:
 
 
 def read_frozen(folder: StudyFolder) -> dict[str, Any]:
-    """What ``freeze`` wrote. Raises ``ConfigError`` where nothing was begun, or it cannot be read."""
+    """What ``freeze`` wrote, with its settings under their present names.
+
+    Raises ``ConfigError`` where nothing was begun, or it cannot be read.
+    """
     try:
-        return dict(json.loads(folder.frozen.read_text("utf-8")))
+        kept: dict[str, Any] = json.loads(folder.frozen.read_text("utf-8"))
+        configs = {arm: with_current_names(config)[0] for arm, config in kept["configs"].items()}
+        return {**kept, "configs": configs}
     except FileNotFoundError:
         raise ConfigError(f"{folder.path}: no study was begun here") from None
-    except ValueError as error:
-        raise ConfigError(f"{folder.frozen}: cannot be read: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"{folder.frozen}: cannot be read: {error!r}") from None
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what the numbers may depend on."""
+    """The versions of Python, and of the ``PACKAGES`` that are installed."""
     found = {"python": platform.python_version(), "platform": sys.platform}
     for name in PACKAGES:
         try:
@@ -100,16 +108,11 @@ def _hash(file: Path) -> str:
 
 
 def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    before, after = _flat(was, ()), _flat(now, ())
-    keys = dict.fromkeys([*before, *after])
-    return [
-        f"{key or 'study'}: {before.get(key)!r} -> {after.get(key)!r}"
-        for key in keys
-        if before.get(key) != after.get(key)
-    ]
-
-
-def _flat(value: Any, path: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        return {".".join(path): value}
-    return {key: one for name, item in value.items() for key, one in _flat(item, (*path, name)).items()}
+    """Settings of each arm that differ and matter, whatever an older version called them."""
+    lines = []
+    for arm, data in now.items():
+        old = parse_stored_config(was[arm], f"arm {arm}" if arm else "study")
+        for change in config_changes(old, parse_config(data, arm)):
+            if not change.free:
+                lines.append(f"{arm or 'study'}.{change}")
+    return lines

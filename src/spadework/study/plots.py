@@ -1,4 +1,4 @@
-"""The pictures of a study: each measure by updates, by time, and seed by seed. Needs matplotlib (extra ``local``)."""
+"""The figures of a study: each measure by updates, by time, and seed by seed. Needs matplotlib (extra ``study``)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from spadework.errors import ConfigError
-from spadework.intervals import t_interval
+from spadework.intervals import mean_interval
 from spadework.study.results import Reading, Results
-from spadework.study.series import RunSeries
+from spadework.study.series import RunSeries, measure_range
 from spadework.study.spec import Measure
 
 INK = "#333333"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), "-", "--")
 SIZE, COLUMNS = (4.6, 3.1), 2
-"""Inches of a panel, and panels side by side."""
+"""Inches of a panel (width, height), and panels side by side."""
 FORMATS = ("png", "svg")
 
 Curve = list[tuple[float, float, float, float]]
-"""(x, mean over seeds, low, high)."""
+"""Points of (x, mean over seeds, low end of its interval, high end)."""
 
 
 def draw(results: Results, folder: Path) -> list[str]:
@@ -29,7 +29,7 @@ def draw(results: Results, folder: Path) -> list[str]:
     try:
         import matplotlib as mpl
     except ImportError:
-        raise ConfigError("drawing curves needs matplotlib: pip install 'spadework[local]'") from None
+        raise ConfigError("drawing curves needs matplotlib: pip install 'spadework[study]'") from None
     plots: dict[str, tuple[str, Callable[[Any, Results, str], None]]] = {
         "by-updates": ("cycles", _by_updates),
         "by-time": ("minutes of training", _by_time),
@@ -47,22 +47,25 @@ def draw(results: Results, folder: Path) -> list[str]:
 def curve(runs: Sequence[RunSeries], measure: Measure) -> Curve:
     """The measure as it stood after each of its updates: mean over all runs, and its 95 % interval."""
     places = sorted({at for run in runs for at, _ in run.series.get(measure.series, ())})
-    return _means((float(at), [run.value(measure, at) for run in runs]) for at in places)
+    return _means(measure, [(float(at), [run.value(measure, at) for run in runs]) for at in places])
 
 
 def clock_curve(runs: Sequence[RunSeries], measure: Measure) -> Curve:
-    """The same against minutes of training, as long as every run was still going."""
+    """The measure against minutes of training, up to the time at which the first run ended."""
     ends = sorted({passed for run in runs for passed in run.clock})
     limit = min((run.clock[-1] for run in runs), default=0.0)
-    return _means((end / 60, [run.value(measure, run.within(end)) for run in runs]) for end in ends if end <= limit)
+    reached = [end for end in ends if end <= limit]
+    return _means(measure, [(end / 60, [run.value(measure, run.within(end)) for run in runs]) for end in reached])
 
 
-def _means(points: Any) -> Curve:
+def _means(measure: Measure, points: Sequence[tuple[float, Sequence[float]]]) -> Curve:
+    """The points at which every run has a value."""
+    whole = [(x, values) for x, values in points if values and not any(math.isnan(value) for value in values)]
+    bounds = measure_range(measure, [value for _, values in whole for value in values])
     found: Curve = []
-    for x, values in points:
-        if values and not any(math.isnan(value) for value in values):
-            seen = t_interval(values)
-            found.append((x, seen.mean, seen.low, seen.high))
+    for x, values in whole:
+        seen = mean_interval(values, *bounds)
+        found.append((x, seen.mean, seen.low, seen.high))
     return found
 
 
@@ -124,7 +127,8 @@ def _lines(axis: Any, results: Results, read: Callable[[Sequence[RunSeries]], Cu
             step = "post" if style == "steps-post" else None
             axis.fill_between(x, low, high, color=colour, alpha=0.13, lw=0, step=step)
             span = max(mean) - min(mean)
-            drawn += [max(end, min(mean) - span) for end in low] + [min(end, max(mean) + span) for end in high]
+            drawn += [max(end, min(mean) - span) for end in low if not math.isnan(end)]
+            drawn += [min(end, max(mean) + span) for end in high if not math.isnan(end)]
     if drawn:  # intervals of two or three seeds would hide everything else
         margin = 0.06 * (max(drawn) - min(drawn)) or 0.1
         axis.set_ylim(min(drawn) - margin, max(drawn) + margin)

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spadework.config import RunConfig
+from spadework.config.differences import flat_settings
 from spadework.config.files import dump_config
 from spadework.errors import ConfigError
-from spadework.study.comparisons import MAX_FLIPS, Comparison
-from spadework.study.document import Block, Code, Heading, Picture, Table, Text, to_html, to_markdown
-from spadework.study.folder import StudyFolder, write_json, write_text
+from spadework.runs.files import write_text
+from spadework.significance import EXACT, PATTERNS, scipy_stats
+from spadework.study.comparisons import Comparison
+from spadework.study.document import Block, Code, Heading, Picture, Table, Text, load_templates, to_html, to_markdown
+from spadework.study.folder import StudyFolder, write_json
 from spadework.study.plots import draw
 from spadework.study.results import Reading, Results, as_json
 
@@ -22,8 +25,18 @@ CAPTIONS = {
 }
 
 
+def check_report_packages() -> None:
+    """Raise ``ConfigError`` where a package is missing that the report needs: before the runs, not after them."""
+    scipy_stats()
+    load_templates()
+
+
 def write_report(results: Results, frozen: Mapping[str, Any], folder: StudyFolder) -> list[str]:
-    """Write ``report.md``, ``report.html``, figures and ``results.json``; returns why there are no figures, if so."""
+    """Write ``report.md``, ``report.html``, the figures and ``results.json``.
+
+    Returns a note for whoever asked, where the figures could not be drawn. Raises ``ConfigError`` without the packages
+    of ``check_report_packages``.
+    """
     target = folder.report
     target.mkdir(parents=True, exist_ok=True)
     notes: list[str] = []
@@ -100,7 +113,7 @@ def _verdicts(reading: Reading) -> Table:
 
 def _comparisons(reading: Reading) -> Table:
     rows = [
-        (one.claim, c.than, _number(c.estimate), _interval(c), _p(c.t_p), _p(c.flip_p), _p(c.opposite_p), str(c.n))
+        (one.claim, c.than, _figure(c.estimate), _interval(c), _p(c.t_p), _p(c.flip_p), _p(c.opposite_p), str(c.n))
         for one in reading.decided
         for c in one.comparisons
     ]
@@ -110,15 +123,15 @@ def _comparisons(reading: Reading) -> Table:
 
 def _tests(results: Results) -> str:
     seeds = len(results.study.seeds)
-    least = f"with {seeds} seeds it cannot fall below {_p(0.5**seeds)}" if seeds <= MAX_FLIPS else "not counted here"
+    least = 0.5**seeds if seeds <= EXACT else 1 / (1 + PATTERNS)
     alpha, count = results.study.alpha, len(results.study.hypotheses)
     return (
-        "p is one-sided, for lying beyond the bar, by the paired t test over seeds; the exact sign-flip test stands "
-        f"beside it ({least}). A claim against several arms takes the largest of its p. Held: p after Holm's "
-        f"correction over all {count} hypotheses is at most {alpha}. Not held: p for lying short of the bar is at most "
-        f"{alpha} against at least one of them. Undecided: neither. Where all differences are the same the t test has "
-        "nothing to go by, and sign flips decide. Seeds are few, and t assumes that differences between seeds are "
-        "roughly normal."
+        "p is one-sided, for lying beyond the bar, by the paired t test over seeds. The sign-flip test stands beside "
+        f"it (with {seeds} seeds it cannot fall below {_p(least)}). A claim against several arms takes the largest of "
+        f"its p. Held: p after Holm's correction over all {count} hypotheses is at most {alpha}. Not held: p for lying "
+        f"short of the bar is at most {alpha} against at least one of them. Undecided: neither. Where all differences "
+        "are the same the t test has nothing to go by, and sign flips decide. Seeds are few, and t assumes that "
+        "differences between seeds are roughly normal."
     )
 
 
@@ -129,8 +142,8 @@ def _measures(results: Results, reading: Reading) -> Table:
         cells = []
         for arm in arms:
             seen = reading.interval(name, arm)
-            ends = "" if math.isnan(seen.low) else f" ({_number(seen.low)} to {_number(seen.high)})"
-            cells.append(_number(seen.mean) + ends)
+            ends = "" if math.isnan(seen.low) else f" ({_figure(seen.low)} to {_figure(seen.high)})"
+            cells.append(_figure(seen.mean) + ends)
         rows.append((measure.label, *cells))
     return Table(("measure", *(results.study.label(arm) for arm in arms)), tuple(rows))
 
@@ -143,7 +156,7 @@ def _runs(results: Results) -> Table:
             run = results.runs.get((arm, seed))
             passed = _minutes(run.clock[-1]) if run else "–"
             state = f"{run.updates if run else 0}{'' if run and run.done else ' (unfinished)'}"
-            values = [_number(results.updates.values[name][arm][place]) for name in study.measures]
+            values = [_figure(results.updates.values[name][arm][place]) for name in study.measures]
             rows.append((f"{study.label(arm)}, seed {seed}", state, passed, *values))
     labels = [measure.label for measure in study.measures.values()]
     return Table(("run", "cycles", "training", *labels), tuple(rows))
@@ -174,33 +187,25 @@ def _settings(results: Results, frozen: Mapping[str, Any]) -> Iterator[Block]:
         f"`{frozen['file']}`, SHA-256 `{frozen['sha256']}`; seeds {', '.join(map(str, frozen['seeds']))}; {told}. "
         "`study.toml` and `frozen.json` hold the file and all resolved settings."
     )
-    defaults = _flat(dump_config(RunConfig()))
-    common = _flat(frozen["configs"][""])
+    defaults = flat_settings(dump_config(RunConfig()))
+    common = flat_settings(frozen["configs"][""])
     yield Text("Of every arm, where it differs from the default:")
     yield Code("\n".join(f"{key} = {value}" for key, value in common.items() if value != defaults.get(key)))
     rows = []
     for arm in results.study.arms:
-        own = _flat(frozen["configs"][arm])
+        own = flat_settings(frozen["configs"][arm])
         differs = ", ".join(f"`{key} = {value}`" for key, value in own.items() if value != common.get(key))
         rows.append((results.study.label(arm), differs or "nothing"))
     yield Table(("arm", "differs by"), tuple(rows), right=False)
 
 
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for section, values in config.items():
-        own = values if isinstance(values, dict) else {"": values}
-        found |= {f"{section}.{key}".rstrip("."): value for key, value in own.items()}
-    return found
-
-
 def _interval(one: Comparison) -> str:
     if math.isnan(one.low):
         return "–"
-    return "unbounded" if math.isinf(one.low) else f"{_number(one.low)} to {_number(one.high)}"
+    return "unbounded" if math.isinf(one.low) else f"{_figure(one.low)} to {_figure(one.high)}"
 
 
-def _number(value: float) -> str:
+def _figure(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3f}" if abs(value) < 100 else f"{value:.0f}"
 
 

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from spadework.intervals import Interval, t_interval
-from spadework.study.comparisons import Comparison, Verdict, compare, holm, verdict
+from spadework.intervals import Interval, mean_interval
+from spadework.significance import holm
+from spadework.study.comparisons import Comparison, Verdict, compare, verdict
 from spadework.study.folder import StudyFolder
-from spadework.study.series import RunSeries, read_run
+from spadework.study.series import RunSeries, measure_range, read_run
 from spadework.study.spec import Hypothesis, Study
 
 Axis = Literal["updates", "time"]
@@ -21,14 +22,14 @@ Values = Mapping[str, Mapping[str, Sequence[float]]]
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A hypothesis and what became of it."""
+    """A hypothesis with its comparisons and its verdict."""
 
     claim: str
     comparisons: tuple[Comparison, ...]
     p: float
-    """Of the weakest comparison."""
+    """The largest p of the comparisons."""
     corrected: float
-    """After Holm, over all hypotheses."""
+    """That p after Holm's correction over all hypotheses."""
     verdict: Verdict
 
 
@@ -38,13 +39,16 @@ class Reading:
 
     axis: Axis
     limit: float
-    """Updates, or seconds of training."""
+    """The updates, or the seconds of training, at which every run is read."""
     values: Values
+    ranges: Mapping[str, tuple[float, float]]
+    """Measure -> its lowest and highest possible value."""
     decided: tuple[Decided, ...]
 
     def interval(self, measure: str, arm: str) -> Interval:
-        """Over the seeds that have a value."""
-        return t_interval([value for value in self.values[measure][arm] if not math.isnan(value)])
+        """The mean over the seeds that have a value, with its 95 % interval within the measure's range."""
+        known = [value for value in self.values[measure][arm] if not math.isnan(value)]
+        return mean_interval(known, *self.ranges[measure])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +63,22 @@ class Results:
 
     @property
     def finished(self) -> int:
-        """Runs that are whole."""
+        """The number of runs that are finished."""
         return sum(run.done for run in self.runs.values())
 
     @property
     def expected(self) -> int:
-        """Runs of the study."""
+        """The number of runs that the study has."""
         return len(self.study.arms) * len(self.study.seeds)
 
     @property
     def errors(self) -> list[float]:
-        """Standard errors of all held-out win rates."""
+        """The standard errors of all held-out win rates."""
         return [float(line["error"]) for run in self.runs.values() for line in run.evaluations]
 
 
 def read_results(study: Study, folder: StudyFolder) -> Results:
-    """Read every run that has begun; only whole ones enter the values. Raises ``RunError``, ``ConfigError``."""
+    """Read every run that has begun; only finished ones enter the values. Raises ``RunError``, ``ConfigError``."""
     runs: dict[tuple[str, int], RunSeries] = {}
     for arm in study.arms:
         for seed in study.seeds:
@@ -123,20 +127,29 @@ def _reading(study: Study, runs: Mapping[tuple[str, int], RunSeries], axis: Axis
         }
         for name, measure in study.measures.items()
     }
-    found = [_comparisons(study, runs, values, claim) for claim in study.hypotheses]
+    ranges = {
+        name: measure_range(measure, [value for own in values[name].values() for value in own])
+        for name, measure in study.measures.items()
+    }
+    found = [_comparisons(study, runs, values, ranges, claim) for claim in study.hypotheses]
     ps = [max((1.0 if math.isnan(one.t_p) else one.t_p for one in own), default=math.nan) for own in found]
     decided = tuple(
         Decided(claim.claim, own, p, corrected, verdict(own, corrected, study.alpha))
         for claim, own, p, corrected in zip(study.hypotheses, found, ps, holm(ps), strict=True)
     )
-    return Reading(axis, limit, values, decided)
+    return Reading(axis, limit, values, ranges, decided)
 
 
 def _comparisons(
-    study: Study, runs: Mapping[tuple[str, int], RunSeries], values: Values, claim: Hypothesis
+    study: Study,
+    runs: Mapping[tuple[str, int], RunSeries],
+    values: Values,
+    ranges: Mapping[str, tuple[float, float]],
+    claim: Hypothesis,
 ) -> tuple[Comparison, ...]:
     own = values[claim.measure][claim.arm]
     measure = study.measures[claim.measure]
+    low, high = bounds = ranges[claim.measure]
     others: dict[str, Sequence[float]]
     if claim.than == "start":
         started = [runs.get((claim.arm, seed)) for seed in study.seeds]
@@ -145,4 +158,8 @@ def _comparisons(
         others = {study.label(arm): values[claim.measure][arm] for arm in claim.than}
     else:
         others = {"the bar": [0.0] * len(own)}
-    return tuple(compare(name, own, them, by=claim.by, bar=claim.bar, side=claim.side) for name, them in others.items())
+    if claim.by == "ratio":
+        bounds = (0.0 if low >= 0 else -math.inf, math.inf)
+    elif claim.than:
+        bounds = (low - high, high - low)
+    return tuple(compare(name, own, them, claim, bounds) for name, them in others.items())

@@ -1,35 +1,48 @@
-"""What a finished or unfinished run says, as series over its cycles, by updates and by the clock."""
+"""The series of a run over its cycles, finished or not, by updates and by training time."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spadework.errors import ConfigError
+from spadework.intervals import UNBOUNDED
 from spadework.runs.store import RunStore
+from spadework.runs.tables import read_columns
 from spadework.study.folder import Job, StudyFolder, arm_pool, write_json
 from spadework.study.spec import Measure, Study
 
 Points = Sequence[tuple[int, float]]
-"""(updates so far, value): what a cycle measured stands after its update; 0 is the start."""
+"""(updates, value): the value of a cycle stands at the number of updates after it; 0 is the start."""
 
 DERIVED: Mapping[str, Callable[[Mapping[str, float]], float]] = {
     "designer/broken_share": lambda cycle: 1 - cycle["designer/ran_share"],
     "designer/rejected_share": lambda cycle: 1 - cycle["designer/valid_share"],
     "designer/regret_width": lambda cycle: cycle["designer/regret_high"] - cycle["designer/regret_low"],
 }
-"""Series that a cycle's metrics give."""
+"""Series that are worked out from a cycle's metrics; a formula raises ``KeyError`` where one of them is missing."""
 LEVELS = "pool/reward_levels"
 HELD_OUT = "heldout/"
+
+RANGES: tuple[tuple[str, tuple[float, float]], ...] = (
+    (r"designer/regret_width", (0.0, 4.0)),
+    (r".*regret(_low|_high)?", (-2.0, 2.0)),  # the difference of two returns
+    (r".*[/_]return", (-1.0, 1.0)),
+    (r"replay/lost", (-1.0, 1.0)),
+    (r"eval/.*|.*_share|.*_rate|designer/vendi", (0.0, 1.0)),
+    (r"(rows|memory|ledger|faults|tokens|time|pool|endpoint)/.*|designer/(attempts|accepted)", (0.0, math.inf)),
+)
+"""Patterns of series and the values that they can have; the first that fits counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:
-    """One run. ``clock[u]`` is the training time, in seconds, that had passed after ``u`` updates."""
+    """The series of one run. ``clock[u]`` is the training time in seconds that had passed after ``u`` updates."""
 
     arm: str
     seed: int
@@ -41,29 +54,48 @@ class RunSeries:
 
     @property
     def updates(self) -> int:
-        """Cycles that are in."""
+        """The number of updates so far."""
         return len(self.clock) - 1
 
     def within(self, seconds: float) -> int:
-        """Updates that were made by then."""
+        """The number of updates that were made within ``seconds`` of training."""
         return max((at for at, passed in enumerate(self.clock) if passed <= seconds), default=0)
 
     def value(self, measure: Measure, updates: int) -> float:
-        """The measure as it stood after so many updates; NaN where its series had nothing yet."""
+        """The measure as it stood after so many updates; NaN where its series had no value yet."""
         seen = [value for at, value in self.series.get(measure.series, ()) if at <= updates]
         if not seen:
             return math.nan
-        last = _mean(seen[-measure.last :])
-        return last - _mean(seen[: measure.last]) if measure.since_start else last
+        last = _mean_of_known(seen[-measure.last :])
+        return last - _mean_of_known(seen[: measure.last]) if measure.since_start else last
 
     def first(self, measure: Measure) -> float:
-        """The mean of its first values."""
+        """The mean of the first values of a measure's series."""
         values = [value for _, value in self.series.get(measure.series, ())]
-        return _mean(values[: measure.last])
+        return _mean_of_known(values[: measure.last])
+
+
+def measure_range(measure: Measure, values: Sequence[float]) -> tuple[float, float]:
+    """The lowest and highest possible value of a measure; infinite where they are not known.
+
+    A study file may name them (``range``). Otherwise they follow from the series' name, unless one of ``values`` (those
+    that were seen) contradicts them: returns exceed 1 where a config adds up rewards.
+    """
+    if measure.range is not None:
+        low, high = measure.range
+    else:
+        fitting = (bounds for pattern, bounds in RANGES if re.fullmatch(pattern, measure.series))
+        low, high = next(fitting, UNBOUNDED)
+    if measure.since_start:
+        low, high = low - high, high - low
+    known = [value for value in values if not math.isnan(value)]
+    if known and (min(known) < low or max(known) > high):
+        return UNBOUNDED
+    return low, high
 
 
 def read_run(study: Study, folder: StudyFolder, arm: str, seed: int) -> RunSeries | None:
-    """What one run has so far; ``None`` before its first cycle. Raises ``RunError`` for a broken run directory."""
+    """The series of a run so far; ``None`` before its first cycle. Raises ``RunError`` for a broken run directory."""
     path = folder.run(arm, seed)
     if not (path / "run.sqlite").is_file():
         kept = folder.series(arm, seed)
@@ -94,7 +126,7 @@ def read_run(study: Study, folder: StudyFolder, arm: str, seed: int) -> RunSerie
 
 
 def write_series(path: Path, run: RunSeries, study: Study) -> None:
-    """Keep what the study's measures need of a finished run."""
+    """Write the series that the study's measures need, for an archive."""
     wanted = {measure.series for measure in study.measures.values()}
     kept = {
         "clock": run.clock,
@@ -117,7 +149,7 @@ def _read_series(path: Path, arm: str, seed: int) -> RunSeries:
 
 
 def read_evaluations(path: Path) -> list[dict[str, Any]]:
-    """The held-out results of a run so far, a torn last line left out. Raises ``ConfigError``."""
+    """The held-out results of a run so far, without a last line that a kill tore. Raises ``ConfigError``."""
     lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else []
     try:
         return [json.loads(line) for line in lines]
@@ -127,14 +159,12 @@ def read_evaluations(path: Path) -> list[dict[str, Any]]:
 
 def reward_levels(file: Path) -> float:
     """Distinct returns of an environment's unhinted episodes in one cycle: the mean over environments, or NaN."""
-    import pyarrow.parquet as pq
-
-    rows = pq.read_table(file, columns=["environment_id", "arm", "return_"]).to_pylist()
+    rows = read_columns(file, ["environment_id", "arm", "return_"]).to_pylist()
     levels: dict[str, set[float]] = {}
     for row in rows:
         if row["arm"] == "unhinted" and not math.isnan(row["return_"]):
             levels.setdefault(row["environment_id"], set()).add(round(row["return_"], 6))
-    return _mean([len(own) for own in levels.values()]) if levels else math.nan
+    return _mean_of_known([len(own) for own in levels.values()]) if levels else math.nan
 
 
 def _derived(metrics: Mapping[str, Points], formula: Callable[[Mapping[str, float]], float]) -> Points:
@@ -171,12 +201,12 @@ def _clock(metrics: Mapping[str, Points], before: float) -> list[float]:
 
 
 def _pool_seconds(study: Study, folder: StudyFolder, arm: str, seed: int) -> float:
-    """What the making of the arm's pool took: its agent could not begin before."""
+    """The seconds that the arm's pool took to design: the agent could not begin before."""
     pool = arm_pool(study, folder, arm, seed)
     mark = pool.with_suffix(".json") if pool else None
     return float(json.loads(mark.read_text("utf-8"))["seconds"]) if mark and mark.exists() else 0.0
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean_of_known(values: Sequence[float]) -> float:
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan

@@ -1,4 +1,4 @@
-"""A study file: arms, seeds, measures and hypotheses, all said before the first run."""
+"""A study file names arms, seeds, measures and hypotheses before the first run."""
 
 from __future__ import annotations
 
@@ -14,66 +14,76 @@ from spadework.config import RunConfig, Section
 from spadework.config.files import load_config
 from spadework.errors import ConfigError
 from spadework.resources import shipped
+from spadework.text import decode
 
 OWN_KEYS = ("run.seed", "run.cycles", "pool.source")
-"""Settings that a study gives itself; no arm may set the first two, and none the third where it draws from a pool."""
+"""Settings that the study sets. An arm may never set the first two, nor the third where it draws from a pool."""
 
 
 class PoolStep(Section):
-    """A pool that is designed offline, by the start model, before the runs: ``spadework design``."""
+    """A pool that the start model designs before the runs, as ``spadework design`` does."""
 
     n: int = Field(ge=1)
-    """Environments in it."""
+    """The number of environments in it."""
     set: tuple[str, ...] = ()
-    """Overrides of the study's config for its making."""
+    """Overrides of the study's config, for the design of the pool."""
     seed: int | None = None
-    """One pool for all seeds, designed with this one; unset, each seed of the study has a pool of its own."""
+    """The seed of one pool for all runs. Where it is unset, each seed of the study has a pool of its own."""
 
 
 class StudyArm(Section):
-    """One of the things compared."""
+    """One of the variants that a study compares."""
 
     label: str = ""
-    """In tables and plots; the arm's name when empty."""
+    """The arm's name in tables and plots; the key of its table when empty."""
     config: str | None = None
-    """Replaces the study's."""
+    """A config that replaces the study's."""
     set: tuple[str, ...] = ()
     """Overrides, ``section.key=value``."""
     pool: str | None = None
     """The prepared pool that its runs draw from (``pool.source``)."""
 
 
-class HeldOut(Section):
-    """What every arm is measured on: the same environments, seeds and play settings."""
+class HeldOutSettings(Section):
+    """The environments that every arm is measured on, with the same seeds and play settings."""
 
     pool: str
     """A prepared pool with a ``seed`` of its own, ``examples`` for the bundled ones, ``hand-set`` for what the scale
     model's lessons write by rule, or a path relative to the file."""
     lengths: tuple[int, ...] = ()
-    """Sizes of hand-set environments: one of every family and length."""
+    """The sizes of hand-set environments: there is one environment of every family and length."""
     environments: tuple[str, ...] = ()
-    """Ids, or names of bundled examples, that are kept; all when empty."""
+    """The ids, or the names of bundled examples, that are played; all when empty."""
     episodes: int = Field(700, ge=1)
-    """Unhinted ones at least, spread evenly; 700 hold the standard error of a win rate below .02."""
+    """The least number of unhinted episodes, spread evenly; 700 keep the standard error of a win rate below .02."""
     hinted_episodes: int = Field(0, ge=0)
     every: int = Field(0, ge=0)
-    """Cycles between evaluations; 0 for start and end only."""
+    """Cycles between evaluations; with 0 there is one at the start and one at the end."""
     seed: int = 1_000_003
-    """Of the episodes."""
+    """The seed of the episodes."""
     max_error: float = Field(0.02, gt=0)
-    """Standard error of one run's win rate that the report holds it to."""
+    """The largest standard error of a run's win rate that the report accepts."""
 
 
 class Measure(Section):
-    """One number of a run, read off one of its series."""
+    """One number of a run, read from one of its series."""
 
     label: str
     series: str
     """A metric of docs/metrics.md, or one of docs/study.md."""
     last: int = Field(1, ge=1)
-    """The mean of so many last values."""
+    """How many of the last values the number is the mean of."""
     since_start: bool = False
-    """Less the mean of as many first ones."""
+    """Whether the mean of as many first values is taken off."""
+    range: tuple[float, float] | None = None
+    """The lowest and highest possible value of the series, within which intervals are kept. Where it is unset, it
+    follows from the series' name (docs/study.md)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Measure:
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("range: the lowest possible value comes first, then the highest")
+        return self
 
 
 class Hypothesis(Section):
@@ -83,20 +93,20 @@ class Hypothesis(Section):
     measure: str
     arm: str
     than: tuple[str, ...] | Literal["start"] = ()
-    """Arms that it is held against, each of them; ``start``: its own first values; empty: the bar alone."""
+    """The arms that it is compared with, each of them; ``start`` for its own first values; empty for the bar alone."""
     by: Literal["difference", "ratio"] = "difference"
     bar: float = 0.0
-    """What difference or ratio has to lie beyond."""
+    """The number that the difference or ratio has to lie beyond."""
     side: Literal["above", "below"] = "above"
 
 
 class Quick(Section):
-    """What ``--quick`` changes."""
+    """The settings that ``--quick`` changes."""
 
     seeds: tuple[int, ...]
     cycles: int = Field(ge=1)
     episodes: int | None = None
-    """Held-out ones."""
+    """Held-out episodes."""
     every: int | None = None
     set: tuple[str, ...] = ()
 
@@ -110,15 +120,15 @@ class Study(Section):
     """A config file relative to the study's, or the name of a shipped one."""
     seeds: tuple[int, ...] = Field(min_length=1)
     tuned_on: tuple[int, ...] = ()
-    """Seeds that settings were chosen on; none may be a seed of the study."""
+    """Seeds on which settings were chosen; none of them may be a seed of the study."""
     cycles: int = Field(ge=1)
     set: tuple[str, ...] = ()
-    """Overrides of every arm."""
+    """Overrides that every arm takes."""
     alpha: float = Field(0.05, gt=0, lt=0.5)
-    """Level of the one-sided tests, over all hypotheses together."""
+    """The level of the one-sided tests, over all hypotheses together."""
     pools: Mapping[str, PoolStep] = {}
     arms: Mapping[str, StudyArm] = Field(min_length=1)
-    heldout: HeldOut | None = None
+    heldout: HeldOutSettings | None = None
     measures: Mapping[str, Measure] = Field(min_length=1)
     hypotheses: tuple[Hypothesis, ...] = ()
     quick: Quick | None = None
@@ -178,7 +188,7 @@ class Study(Section):
         return self.model_copy(update=parts)
 
     def label(self, arm: str) -> str:
-        """What tables call an arm."""
+        """The name of an arm in tables."""
         return self.arms[arm].label or arm
 
     def evaluations(self) -> list[int]:
@@ -190,7 +200,7 @@ class Study(Section):
 
 
 def find_study(name: str) -> Path:
-    """The file itself, or the shipped study of that name. Raises ``ConfigError``."""
+    """Find a file, or the shipped study of that name. Raises ``ConfigError``."""
     path, folder = Path(name), shipped("studies")
     for candidate in (path, folder / name, folder / f"{name}.toml"):
         if candidate.is_file():
@@ -200,9 +210,9 @@ def find_study(name: str) -> Path:
 
 
 def load_study(path: Path) -> Study:
-    """Read a study file. Raises ``ConfigError`` that names the key and what is wrong with it."""
+    """Read a study file. Raises ``ConfigError`` that names the key and its mistake."""
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        data = tomllib.loads(decode(path.read_bytes()))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read as TOML: {error}") from None
     try:
@@ -212,12 +222,13 @@ def load_study(path: Path) -> Study:
 
 
 def resolve(study: Study, file: Path, arm: str | None, seed: int, source: str | None = None) -> RunConfig:
-    """The config of one run; of the study's own settings, without those of any arm, when ``arm`` is ``None``.
+    """The config of one run. Without an ``arm`` it is that of the study's own settings alone.
 
-    ``source`` is where the arm's prepared pool lies. Raises ``ConfigError``.
+    ``source`` is the path of the arm's prepared pool. Raises ``ConfigError``.
     """
     own = study.arms[arm] if arm is not None else StudyArm()
     overrides = ["model.threads=1", *study.set, *own.set, f"run.seed={seed}", f"run.cycles={study.cycles}"]
+    overrides.append("run.checkpoint_minutes=0")  # held-out environments are played at checkpoints of given cycles
     if own.pool is not None and source is not None:
         overrides.append(f"pool.source={source}")
     try:
@@ -229,7 +240,7 @@ def resolve(study: Study, file: Path, arm: str | None, seed: int, source: str | 
 
 
 def config_path(name: str, file: Path) -> str:
-    """A config as ``load_config`` takes it: a file beside the study's, or a shipped name."""
+    """The argument of ``load_config`` for a config: a file beside the study's, or the name of a shipped one."""
     beside = file.parent / name
     return str(beside) if beside.is_file() else name
 

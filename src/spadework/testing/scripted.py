@@ -17,6 +17,7 @@ from typing import Any
 from spadework import types
 from spadework.policies.base import Caps, Completion, Hyperparameters, Message, Metrics, SamplingParams
 from spadework.policies.chat import TokenChat
+from spadework.text import clean
 from spadework.types import Key, derive_seed
 
 Script = Callable[[Sequence[Message], random.Random, int], str]
@@ -83,7 +84,7 @@ class ScriptedPolicy:
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
         """Ask the script; the reply is cut at ``max_tokens`` bytes."""
         rng = random.Random(derive_seed(self.run_seed, *key))
-        text = self.script(self.template.parse(tokens), rng, self.version)
+        text = clean(self.script(self.template.parse(tokens), rng, self.version))
         ids = (*text.encode(), END)
         cut = ids[: params.max_tokens]
         return Completion(
@@ -122,8 +123,8 @@ class ScriptedTrainer:
         return {"tokens": float(sum(sum(row.loss_mask) for row in batch))}
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
-        """Record the batch."""
-        return await self.train(batch, hp)
+        """Record the batch; a script has nothing to be wrong by."""
+        return {**await self.train(batch, hp), "loss": 0.0}
 
     async def sync(self) -> ScriptedPolicy:
         """The same policy, a version older."""

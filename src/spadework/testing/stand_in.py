@@ -43,6 +43,10 @@ class Manners:
     """Whether it gives token ids and log-probabilities when asked (``return_token_ids``)."""
     parses_calls: bool = False
     """Whether tool calls come as ``tool_calls``, as hosted models give them, or stay in the text."""
+    models: tuple[str, ...] = ()
+    """Names that it serves: a request for another one gets a 404. Empty takes any."""
+    refuses: tuple[str, ...] = ()
+    """Fields of a request that it does not know: those are refused by name, with a 422."""
 
 
 class StandIn:
@@ -105,9 +109,9 @@ class StandIn:
             self.busy -= 1
 
     async def _answer(self, writer: asyncio.StreamWriter, path: str, body: dict[str, Any]) -> bool:
-        if self.manners.capacity and self.busy > self.manners.capacity:
-            self.met["full"] += 1
-            return await self._send(writer, 429, _error("too many requests"))
+        refusal = self._refusal(path, body)
+        if refusal is not None:
+            return await self._send(writer, *refusal)
         trouble = self._trouble()
         if trouble is not None:
             self.met[trouble] += 1
@@ -129,6 +133,22 @@ class StandIn:
             return await self._trickle(writer)
         self.served += 1
         return await self._send(writer, 200, json.dumps(answer))
+
+    def _refusal(self, path: str, body: Mapping[str, Any]) -> tuple[int, str] | None:
+        """Status and body of what is answered without asking the policy; ``None`` for a request that is served."""
+        known = self.manners.models
+        if path.endswith("/models"):
+            return 200, json.dumps({"data": [{"id": name} for name in known]})
+        if self.manners.capacity and self.busy > self.manners.capacity:
+            self.met["full"] += 1
+            return 429, _error("too many requests")
+        if known and body.get("model") not in known:
+            return 404, _error(f"The model `{body.get('model')}` does not exist.")
+        unknown = sorted(set(self.manners.refuses) & body.keys())
+        if unknown:
+            self.met["refused"] += 1
+            return 422, json.dumps({"detail": f"Unexpected fields in the request: {unknown}"})
+        return None
 
     def _trouble(self) -> Trouble | None:
         draw = self._rng.random()

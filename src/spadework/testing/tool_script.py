@@ -93,7 +93,9 @@ def tool_script(messages: Sequence[Message], rng: random.Random, version: int) -
 def _serve(messages: Sequence[Message], rng: random.Random, version: int) -> str:
     """The next call; sometimes one that cannot be read, or a wrong value."""
     told = [m["content"] for m in messages if m["role"] in ("user", "tool")]
-    first = next(text for text in told if text.startswith("Raise "))
+    first = next((text for text in told if text.startswith("Raise ")), None)
+    if first is None:
+        return "yes"  # nothing of an episode: a first request that only looks whether somebody answers
     skill = min(0.95, 0.4 + 0.05 * version + (0.3 if "HINT" in first else 0.0))
     found = re.search(r"in the (\w+) by (\d+)", first)
     other = re.search(r"set the (\w+) to the same", "\n".join(told))

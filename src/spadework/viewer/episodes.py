@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from spadework.errors import ConfigError
+from spadework.runs.tables import read_columns
 from spadework.viewer.paging import Ask
 
 Row = dict[str, Any]
@@ -89,7 +89,7 @@ class EpisodeTable:
         wanted = {row["id"] for row in rows}
         for cycle in {row["cycle"] for row in rows}:
             file = self.path / "episodes" / f"{cycle:05d}.parquet"
-            table = pq.ParquetFile(file).read(columns=["id", "turns.list.element.reward"])
+            table = read_columns(file, ["id", "turns.list.element.reward"])
             lengths = pc.list_value_length(table["turns"]).to_pylist()
             counts |= {name: n for name, n in zip(table["id"].to_pylist(), lengths, strict=True) if name in wanted}
         return counts

@@ -14,8 +14,8 @@ from spadework.envs.check.players import encode
 from spadework.envs.check.program import check_program
 from spadework.envs.check.runtime import RuntimeChecks
 from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
+from spadework.episode import first_observation
 from spadework.errors import FaultError
-from spadework.rollout import first_observation
 from spadework.types import Domain
 from spadework.viewer.token_text import TokenTexts, token_texts
 

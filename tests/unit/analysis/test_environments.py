@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.viewers import train
 
 from spadework.analysis.designs import outcomes
-from spadework.analysis.environments import design_rows, environment_rows, relatives
+from spadework.analysis.environments import _row, design_rows, environment_rows, relatives
 from spadework.config import RunConfig
 from spadework.config.differences import differing
 from spadework.config.files import override_config
@@ -27,7 +28,8 @@ def test_rows_hold_what_the_tables_hold(run: Path) -> None:
         rows[play["environment_id"]].setdefault("seen", {})[play["arm"]] = play["win_rate"]
     for row in rows.values():
         assert (row["unhinted"], row["hinted"]) == (row["seen"]["unhinted"], row["seen"]["hinted"])
-        assert row["regret_low"] <= row["regret"] <= row["regret_high"]
+        assert -2.0 <= row["regret_low"] <= row["regret"] <= row["regret_high"] <= 2.0
+        assert row["regret_low"] < row["regret_high"]
     assert sum(row["episodes"] for row in rows.values()) == sum(play["episodes"] for play in store.rows("plays"))
     designs = design_rows(store)
     assert [row["id"] for row in designs] == [design.id for design in read_designs(store)]
@@ -35,6 +37,24 @@ def test_rows_hold_what_the_tables_hold(run: Path) -> None:
     counts = outcomes(read_designs(store))
     assert {reason: sum(row["reason"] == reason for row in designs) for reason in counts} == counts
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ({"mean": 0.5, "low": -5.85, "high": 6.85, "n": 2}, (0.5, -2.0, 2.0)),
+        ({"mean": 0.5, "low": 0.25, "high": 0.75, "n": 8}, (0.5, 0.25, 0.75)),
+        ({"mean": 1.0, "low": 1.0, "high": 1.0, "n": 4}, (1.0, 1.0 - 3 * 0.60236, 1.60236)),
+        ({"mean": 3.0, "low": 2.0, "high": 4.0, "n": 4}, (3.0, 2.0, 4.0)),  # rewards that add up
+        ({"mean": 0.5, "low": None, "high": None, "n": 1}, (0.5, None, None)),
+        ({}, (None, None, None)),
+    ],
+)
+def test_regrets_are_shown_with_intervals_that_can_be(stored: dict[str, Any], shown: tuple[float | None, ...]) -> None:
+    row = _row({"parents": "[]"}, {}, stored)
+    assert (row["regret"], row["regret_low"], row["regret_high"]) == tuple(
+        value if value is None else pytest.approx(value, abs=1e-4) for value in shown
+    )
 
 
 def test_relatives_go_by_generations_and_never_in_circles() -> None:

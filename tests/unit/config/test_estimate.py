@@ -74,5 +74,5 @@ def test_every_paper_config_is_estimated(name):
     assert "GB" in told
 
 
-def test_there_are_sixteen():
-    assert len(PAPER) == 16
+def test_there_are_eighteen():
+    assert len(PAPER) == 18

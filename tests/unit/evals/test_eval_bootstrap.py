@@ -2,12 +2,17 @@
 
 import dataclasses
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from spadework.evals.bootstrap import mean_interval, paired, sign_flip
+from spadework.errors import ConfigError
+from spadework.evals.bootstrap import mean_score, paired, score_interval
+from spadework.evals.in_training import RunEvaluator
 from spadework.evals.records import ItemResult
+from spadework.evals.runner import Choice
 
 
 def items(scores: dict[str, list[float]], group: str = "") -> list[ItemResult]:
@@ -22,7 +27,7 @@ def test_eval_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(3)
     covered = 0
     for _ in range(60):
-        found = mean_interval(items({str(n): [float(x)] for n, x in enumerate(rng.random(60) < 0.3)}))
+        found = score_interval(items({str(n): [float(x)] for n, x in enumerate(rng.random(60) < 0.3)}))
         covered += found.low <= 0.3 <= found.high
     assert 0.88 <= covered / 60 <= 1.0
 
@@ -30,40 +35,25 @@ def test_eval_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 def test_eval_interval_draws_problems_not_tries() -> None:
     same = items({str(n): [float(n % 2)] * 32 for n in range(10)})
     one_try = items({str(n): [float(n % 2)] for n in range(10)})
-    wide, single = mean_interval(same), mean_interval(one_try)
+    wide, single = score_interval(same), score_interval(one_try)
     assert (wide.low, wide.high) == (single.low, single.high), "32 equal tries tell no more than one"
     assert wide.n == 320
 
 
 def test_eval_interval_over_groups_weighs_them_equally() -> None:
     both = items({str(n): [1.0] for n in range(9)}, "a") + items({str(n): [0.0] for n in range(3)}, "b")
-    assert mean_interval(both, by_group=True).mean == 0.5
-    assert mean_interval(both).mean == 0.75
-    assert math.isnan(mean_interval(both[:1]).low)
-    assert math.isnan(mean_interval([]).mean)
+    assert score_interval(both, by_group=True).mean == 0.5
+    assert score_interval(both).mean == 0.75
+    assert math.isnan(score_interval(both[:1]).low)
+    assert math.isnan(score_interval([]).mean)
 
 
 def test_eval_interval_of_nothing_but_failures_is_not_certain() -> None:
-    none = mean_interval(items({str(n): [0.0] * 4 for n in range(16)}))
+    none = score_interval(items({str(n): [0.0] * 4 for n in range(16)}))
     assert (none.mean, none.low) == (0.0, 0.0)
     assert none.high == pytest.approx(1 - 0.025 ** (1 / 16))  # 16 problems: 20.6 %
-    every = mean_interval(items({str(n): [1.0] for n in range(16)}))
+    every = score_interval(items({str(n): [1.0] for n in range(16)}))
     assert (every.low, every.high) == (pytest.approx(1 - none.high), 1.0)
-
-
-@pytest.mark.parametrize(("wins", "losses", "p"), [(5, 0, 2 / 32), (8, 2, 2 * 56 / 1024), (3, 3, 1.0)])
-def test_eval_sign_flip_is_mcnemar_for_right_and_wrong(wins: int, losses: int, p: float) -> None:
-    assert sign_flip([1.0] * wins + [-1.0] * losses + [0.0] * 7) == pytest.approx(p)
-
-
-def test_eval_sign_flip_counts_and_draws_alike() -> None:
-    rng = np.random.default_rng(0)
-    few = [float(x) for x in rng.normal(0.5, 1, 14)]
-    exact = sign_flip(few)
-    signs = rng.choice([-1, 1], (200_000, 14))
-    assert exact == pytest.approx(np.mean(np.abs(signs @ few) >= abs(sum(few))), abs=0.01)
-    assert sign_flip([1.0, 0.5] * 20) < 0.001
-    assert sign_flip([]) == 1.0
 
 
 def test_eval_paired_looks_at_common_items_alone() -> None:
@@ -81,13 +71,27 @@ def test_eval_paired_looks_at_common_items_alone() -> None:
     assert level.low < 0 < level.high, "as many wins as losses leave doubt on both sides"
 
 
-@pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
+@pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0), (0.25, 0.75)])
 def test_eval_paired_of_equal_differences_is_open_where_it_can_be(before: float, after: float) -> None:
     first, second = (items({str(n): [score] for n in range(16)}) for score in (before, after))
     found, _ = paired(first, second)
-    reach = 1 - 0.025 ** (1 / 16)
-    assert found.low == pytest.approx(max(-1.0, after - before - reach))
-    assert found.high == pytest.approx(min(1.0, after - before + reach))
+    unseen, difference = 1 - 0.025 ** (1 / 16), after - before
+    assert found.low == pytest.approx(difference - unseen * (difference + 1))
+    assert found.high == pytest.approx(difference + unseen * (1 - difference))
+
+
+def test_eval_interval_of_equal_parts_is_not_certain() -> None:
+    half = score_interval(items({str(n): [1.0, 0.0] for n in range(8)}))
+    assert 0.0 < half.low < 0.5 < half.high < 1.0
+
+
+def test_eval_groups_of_one_problem_leave_the_interval_unknown() -> None:
+    both = items({"x": [1.0]}, "a") + items({"y": [0.0]}, "b")
+    found = score_interval(both, by_group=True)
+    assert (found.mean, mean_score(both, by_group=True)) == (0.5, 0.5)
+    assert math.isnan(found.low)
+    mixed = score_interval(both + items({"z": [1.0]}, "b"), by_group=True)
+    assert (mixed.low, mixed.high) == (0.5, 1.0), "the group of one stays as it is"
 
 
 def test_eval_paired_over_groups_weighs_them_equally() -> None:
@@ -99,6 +103,7 @@ def test_eval_paired_over_groups_weighs_them_equally() -> None:
     assert p == pytest.approx(1.0)
 
 
-def test_eval_sign_flip_counts_more_differences_than_a_float_holds() -> None:
-    assert sign_flip([1.0, -1.0] * 600) == 1.0
-    assert 0 < sign_flip([1.0] * 640 + [-1.0] * 560) < 0.03
+def test_eval_in_training_asks_for_scipy_before_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(ConfigError, match="need scipy"):
+        RunEvaluator(list, tmp_path, "model", 1, Choice())

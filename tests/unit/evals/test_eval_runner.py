@@ -9,9 +9,10 @@ import pytest
 from spadework.errors import ConfigError, PolicyError, RunError
 from spadework.evals.questions import Grade, Question, QuestionSuite
 from spadework.evals.records import Item, Setting, read_result
-from spadework.evals.runner import Choice, Where, run_benchmark
+from spadework.evals.runner import Choice, Where, _is_ours, run_benchmark
 from spadework.policies.base import SamplingParams
 from spadework.testing.scripted import ScriptedPolicy
+from spadework.types import Fault
 
 SUBJECT = {"model": "scripted"}
 
@@ -65,7 +66,7 @@ async def test_eval_goes_on_after_a_kill_to_the_same_result(tmp_path: Path) -> N
 
 
 async def test_eval_faults_are_failures_in_the_denominator(tmp_path: Path) -> None:
-    result = await run_benchmark(suite(), adder(refuses="3 4"), SUBJECT, Where(tmp_path))
+    result = await run_benchmark(suite(), adder(refuses="3 4"), SUBJECT, Where(tmp_path, max_fault_share=0.2))
     assert (result.n, result.errors, result.score().mean) == (24, 4, 20 / 24)
     assert {item.fault.code for item in result.items if item.fault} == {"HTTP_500"}
     written = json.loads((tmp_path / "sums.json").read_text())
@@ -76,12 +77,43 @@ async def test_eval_faults_are_failures_in_the_denominator(tmp_path: Path) -> No
     assert (mended.errors, mended.score().mean) == (0, 1.0)
 
 
-async def test_eval_stops_loudly_for_a_dead_endpoint_and_tries_again(tmp_path: Path) -> None:
-    every = " ".join(map(str, range(12)))
-    with pytest.raises(RunError, match="8 of 8 items failed by the endpoint"):
-        await run_benchmark(suite(), adder(refuses=every), SUBJECT, Where(tmp_path, jobs=1))
-    result = await run_benchmark(suite(), adder(), SUBJECT, Where(tmp_path))
+@pytest.mark.parametrize("questions", [1, 2, 12])
+async def test_eval_gives_no_score_when_the_first_items_all_fail(tmp_path: Path, questions: int) -> None:
+    every, asked = " ".join(map(str, range(12))), suite(questions, trials=1)
+    with pytest.raises(RunError, match=r"no score: \d x endpoint HTTP_500 the server is out of order"):
+        await run_benchmark(asked, adder(refuses=every), SUBJECT, Where(tmp_path, jobs=1))
+    assert [path.name for path in tmp_path.iterdir()] == ["sums.items.jsonl"]
+    with pytest.raises(RunError, match="no score"):  # and not from what lies there
+        await run_benchmark(asked, adder(refuses=every), SUBJECT, Where(tmp_path, jobs=1))
+    result = await run_benchmark(asked, adder(), SUBJECT, Where(tmp_path))
     assert (result.errors, result.score().mean) == (0, 1.0)
+
+
+async def test_eval_gives_no_score_when_more_than_the_allowed_share_fails(tmp_path: Path) -> None:
+    refusing = {"refuses": "3 4"}  # 4 of 24 items
+    with pytest.raises(RunError, match=r"3 of 24 items failed by the machinery, more than eval.max_fault_share = 0.1"):
+        await run_benchmark(suite(), adder(**refusing), SUBJECT, Where(tmp_path / "more", jobs=1))
+    result = await run_benchmark(suite(), adder(**refusing), SUBJECT, Where(tmp_path / "set", max_fault_share=0.17))
+    assert (result.errors, result.n) == (4, 24)
+    one = await run_benchmark(suite(3, 1), adder(refuses="2"), SUBJECT, Where(tmp_path / "one", max_fault_share=0.0))
+    assert (one.errors, one.n, one.score().mean) == (1, 3, 2 / 3), "a single fault is a failure in the denominator"
+
+
+@pytest.mark.parametrize(
+    ("fault", "ours"),
+    [
+        (Fault("endpoint", "CONNECTION", ""), True),
+        (Fault("endpoint", "TOO_LONG", ""), False),
+        (Fault("model", "ENGINE", ""), True),
+        (Fault("sandbox", "DIED", ""), True),
+        (Fault("late", "LATE", ""), True),
+        (Fault("grader", "raised", ""), True),
+        (Fault("grader", "HANG", ""), False),
+        (Fault("program", "ENV205", ""), False),
+    ],
+)
+def test_what_the_model_brought_about_is_its_own(fault: Fault, ours: bool) -> None:
+    assert _is_ours(fault) == ours
 
 
 async def test_eval_refuses_to_mix_settings(tmp_path: Path) -> None:
@@ -114,5 +146,5 @@ async def test_eval_what_a_scorer_stumbles_over_is_one_items_fault_with_its_trac
     async def always(question: Question, trial: int, reply: str) -> Grade:
         raise LookupError("of every item")
 
-    with pytest.raises(RunError, match="8 of 8 items failed by the grader, the last one: raised LookupError"):
+    with pytest.raises(RunError, match="there is no score: 3 x grader raised LookupError"):
         await run_benchmark(dataclasses.replace(suite(), grade=always), adder(), SUBJECT, Where(tmp_path / "all"))

@@ -1,17 +1,37 @@
 """Graders of prompts, and the file that they come in."""
 
+import asyncio
 import json
+import time
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spadework.errors import ConfigError
-from spadework.ranking.answers import GRADERS, Prompt, grade, load_prompts
+from spadework.envs.judges import JUDGES
+from spadework.envs.mathematics import same_value
+from spadework.errors import ConfigError, GraderError
+from spadework.ranking.answers import GRADERS, QUICK, Grader, Prompt, load_prompts
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def grader() -> AsyncIterator[Grader]:
+    grader = Grader()
+    yield grader
+    await grader.aclose()
+
+
+module_loop = pytest.mark.asyncio(loop_scope="module")
+
+
+def quick(prompt: Prompt, reply: str) -> float:
+    return asyncio.run(Grader().grade(prompt, reply))
 
 
 @pytest.mark.parametrize(
-    ("grader", "answer", "given", "right"),
+    ("name", "answer", "given", "right"),
     [
         ("exact", "a b", " a  b ", True),
         ("exact", "a b", "ab", False),
@@ -33,21 +53,61 @@ from spadework.ranking.answers import GRADERS, Prompt, grade, load_prompts
         ("math", "2", "3", False),
     ],
 )
-def test_graders(grader, answer, given, right):
-    assert grade(Prompt("i", "p", "h", answer, grader), f"so \\boxed{{{given}}}") == float(right)
+@module_loop
+async def test_graders(name: str, answer: str, given: str, right: bool, grader: Grader) -> None:
+    assert await grader.grade(Prompt("i", "p", "h", answer, name), f"so \\boxed{{{given}}}") == float(right)
+
+
+@module_loop
+async def test_the_confined_judge_of_mathematics_says_what_it_says_unconfined(grader: Grader) -> None:
+    pairs = [
+        ("(x+1)^2", "x^2+2x+1"), (r"\sqrt{2}", "2^{1/2}"), (r"\{1,2\}", r"\{2,1\}"), (r"|x|", r"|-x|"), ("5!", "120"),
+        (r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}"), ("x<3", "3>x"),
+        (r"\tan x", r"\sin x/\cos x"), (r"\int x^2 dx", "x^3/3"), (r"\lim_{x\to 0} \frac{\sin x}{x}", "1"),
+        (r"e^{2}", "e^2"), (r"\log_2 8", "3"), (r"\binom{5}{2}", "10"), ("3+4i", "4i+3"), ("50\\%", "0.5"), ("2", "3"),
+    ]  # fmt: skip
+    for said, answer in pairs:
+        confined = await grader.grade(Prompt("i", "p", "h", answer, "math"), f"\\boxed{{{said}}}")
+        assert confined == float(same_value(said, answer)), said
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "given"),
+    [("regex", "(a+)+$", "a" * 40 + "!"), ("math", "2", "9^{9^{9^{9^{9}}}}"), ("numeric", "2", "1e999999999")],
+)
+@module_loop
+async def test_no_answer_hangs_a_grader_or_the_loop(name: str, answer: str, given: str, grader: Grader) -> None:
+    await grader.grade(Prompt("i", "p", "h", answer, name), r"\boxed{0}")  # whatever has to be loaded first
+    began, slowest = time.monotonic(), 0.0
+
+    async def beat() -> None:
+        nonlocal slowest
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            slowest = max(slowest, time.monotonic() - before)
+
+    beating = asyncio.create_task(beat())
+    try:
+        assert await grader.grade(Prompt("i", "p", "h", answer, name), f"\\boxed{{{given}}}") == 0.0
+    except GraderError as error:
+        assert error.fault.kind == "grader" and error.fault.code in ("HANG", "DIED")
+    beating.cancel()
+    assert slowest < 1.5, "the event loop goes on"
+    assert time.monotonic() - began < 60
 
 
 def test_only_the_last_box_counts():
     prompt = Prompt("i", "p", "h", "4", "numeric")
-    assert grade(prompt, r"\boxed{3}, no: \boxed{4}") == 1.0
-    assert grade(prompt, r"\boxed{4}, no: \boxed{3}") == 0.0
-    assert grade(prompt, "4") == 0.0
-    assert grade(prompt, r"<think>\boxed{4}</think> I do not know") == 0.0
+    assert quick(prompt, r"\boxed{3}, no: \boxed{4}") == 1.0
+    assert quick(prompt, r"\boxed{4}, no: \boxed{3}") == 0.0
+    assert quick(prompt, "4") == 0.0
+    assert quick(prompt, r"<think>\boxed{4}</think> I do not know") == 0.0
 
 
 @given(st.text(max_size=40), st.sampled_from(["exact", "numeric", "regex"]))
 def test_graders_are_total(text, grader):
-    assert grade(Prompt("i", "p", "h", "7", grader), f"\\boxed{{{text}}}") in (0.0, 1.0)
+    assert {**QUICK, **JUDGES}[grader](text, "7") in (True, False)
 
 
 def line(**changes):

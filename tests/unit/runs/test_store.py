@@ -99,6 +99,71 @@ def test_old_checkpoints_go(store: RunStore) -> None:
     assert sorted(path.name for path in (store.path / "checkpoints").iterdir()) == ["00002", "00003"]
 
 
+def test_a_folder_that_a_kill_in_prune_left_is_swept(store: RunStore) -> None:
+    for cycle in range(3):
+        commit(store, cycle)
+    (store.path / "checkpoints" / "00000.torn").mkdir()
+    store._db.execute("DELETE FROM checkpoints WHERE cycle = 0")
+    store._db.commit()
+    store = reopen(store)
+    kept = ["00000.torn", "00001", "00002"]
+    assert sorted(path.name for path in (store.path / "checkpoints").iterdir()) == kept
+    assert len(store.episode_files()) == 3
+
+
+def test_a_run_without_a_cycle_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    RunStore.create(path, RunConfig()).close()
+    (path / "episodes" / "00000.parquet").write_bytes(b"of a cycle that was never committed")
+    other = RunConfig.model_validate({"run": {"seed": 7}})
+    store = RunStore.create(path, other)
+    assert (store.config, store.episode_files()) == (other, [])
+    with pytest.raises(RunError, match="another process"):
+        RunStore.create(path, other)
+    commit(store, 0)
+    store.close()
+    with pytest.raises(RunError, match="holds a run already"):
+        RunStore.create(path, other)
+
+
+def test_a_start_that_failed_leaves_what_was_there_before(tmp_path: Path) -> None:
+    store = RunStore.create(tmp_path / "new", RunConfig())
+    store.discard_if_unstarted()
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old" / "episodes").mkdir(parents=True)
+    (tmp_path / "old" / "notes.txt").write_text("mine")
+    store = RunStore.create(tmp_path / "old", RunConfig())
+    store.discard_if_unstarted()
+    assert sorted(path.name for path in (tmp_path / "old").iterdir()) == ["episodes", "notes.txt"]
+    store = RunStore.create(tmp_path / "started", RunConfig())
+    commit(store, 0)
+    store.discard_if_unstarted()
+    assert store.config == RunConfig()
+    again = reopen(store)
+    again.discard_if_unstarted()
+    assert again.path.exists()
+
+
+def test_a_run_goes_on_under_free_settings_and_refuses_others(store: RunStore) -> None:
+    for cycle in range(2):
+        commit(store, cycle)
+    longer = RunConfig.model_validate({"run": {"cycles": 500}, "track": {"project": "x"}})
+    told = store.adopt_config(longer, change=False, how="ask")
+    assert [one.key for one in told] == ["run.cycles", "track.project"]
+    assert store.config == longer
+    with pytest.raises(RunError, match="holds 2 cycles already"):
+        store.adopt_config(RunConfig.model_validate({"run": {"cycles": 1}}), change=True, how="ask")
+    store = reopen(store)
+    other = RunConfig.model_validate({"run": {"cycles": 600}, "update": {"lr": 1.0}})
+    with pytest.raises(RunError, match=r"update\.lr: 1e-06 -> 1\.0") as caught:
+        store.adopt_config(other, change=False, how="ask")
+    assert "run.cycles" not in str(caught.value)
+    store = reopen(store)
+    assert store.config == longer
+    store.adopt_config(other, change=True, how="ask")
+    assert store.config == other
+
+
 def test_two_cannot_write_one_run(store: RunStore) -> None:
     commit(store, 0)
     with pytest.raises(RunError, match="another process"):

@@ -5,30 +5,14 @@ import math
 import pytest
 
 from spadework.intervals import t_interval, t_quantile
-from spadework.study.comparisons import compare, holm, paired_t, ratio_interval, sign_flip, verdict
+from spadework.significance import t_test
+from spadework.study.comparisons import Comparison, compare, ratio_interval, verdict
+from spadework.study.spec import Hypothesis
 
 
-def test_paired_t_by_hand():
-    # mean 3, sd sqrt(2.5), t = 3 sqrt(2) on 4 degrees: 1/2 - t (t^2 + 6) / (2 (t^2 + 4)^1.5)
-    t = 3 * math.sqrt(2)
-    assert paired_t([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(0.5 - t * 24 / (2 * 22**1.5), abs=1e-12)
-    assert paired_t([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(0.00662, abs=1e-5)
-    assert paired_t([-1.0, 1.0]) == pytest.approx(0.5)
-    assert math.isnan(paired_t([1.0]))
-
-
-def test_sign_flips_by_hand():
-    assert sign_flip([1.0, 2.0, 3.0, 4.0, 5.0]) == 1 / 32
-    assert sign_flip([1.0, 2.0, -1.0]) == 3 / 8  # sums of at least 2: 4, and 2 twice
-    assert sign_flip([0.1, 0.1, 0.1]) == 1 / 8  # rounding makes no pattern fall short of itself
-    assert sign_flip([0.0, 0.0]) == 1.0
-    assert math.isnan(sign_flip([]))
-    assert math.isnan(sign_flip([1.0] * 21))
-
-
-def test_equal_differences_are_left_to_sign_flips():
-    assert paired_t([0.2, 0.2]) == 0.25
-    assert paired_t([0.0, 0.0, 0.0]) == 1.0
+def held_against(own, others, *, by="difference", bar=0.0, side="above", bounds=(-1.0, 1.0)) -> Comparison:
+    claim = Hypothesis(claim="own beats others", measure="m", arm="own", than=("others",), by=by, bar=bar, side=side)
+    return compare("others", own, others, claim, bounds)
 
 
 def test_ratio_interval_ends_where_the_test_turns():
@@ -46,28 +30,37 @@ def test_a_ratio_to_what_may_be_nothing_has_no_bounds():
     assert math.isnan(ratio_interval([1.0, 1.0], [0.0, 0.0]).mean)
 
 
-def test_holm_by_hand():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.6, math.nan]) == [1.0, 1.0]
-    assert holm([]) == []
+def test_a_ratio_is_no_smaller_than_can_be_and_unknown_without_spread():
+    noisy = [0.1, 0.9, 0.2], [0.5, 0.6, 0.55]
+    assert ratio_interval(*noisy).low < 0 == ratio_interval(*noisy, least=0.0).low
+    assert math.isnan(ratio_interval([0.5, 0.5], [0.25, 0.25]).low)
+    assert ratio_interval([0.5, 0.5], [0.25, 0.25]).mean == 2.0
 
 
 def test_bars_and_sides():
     own, others = [0.6, 0.7, 0.8], [0.3, 0.3, 0.4]
-    over = compare("b", own, others, by="ratio", bar=1.5, side="above")
-    assert over.t_p == pytest.approx(paired_t([0.15, 0.25, 0.2]))
+    over = held_against(own, others, by="ratio", bar=1.5, bounds=(0.0, math.inf))
+    assert over.t_p == pytest.approx(t_test([0.15, 0.25, 0.2]))
     assert over.meets
-    under = compare("b", own, others, by="difference", bar=0.5, side="below")
-    assert under.t_p == pytest.approx(paired_t([0.2, 0.1, 0.1]))
+    under = held_against(own, others, bar=0.5, side="below")
+    assert under.t_p == pytest.approx(t_test([0.2, 0.1, 0.1]))
     assert under.estimate == pytest.approx(1.1 / 3)
-    assert compare("b", own, [0.3, math.nan, 0.4], by="difference", bar=0.0, side="above").n == 2
+    assert held_against(own, [0.3, math.nan, 0.4]).n == 2
+
+
+@pytest.mark.parametrize("own", [[0.0, 1.0], [1.0, 1.0], [0.5, 0.5, 0.5]])
+def test_a_difference_is_neither_certain_nor_impossible(own):
+    found = held_against(own, [1.0, *[0.5] * (len(own) - 1)])
+    assert -1.0 <= found.low < found.high <= 1.0
+    equal = held_against(own, own)
+    assert -1.0 <= equal.low < 0.0 < equal.high <= 1.0
 
 
 def test_verdicts():
-    wins = compare("b", [0.9, 0.8, 0.85, 0.9, 0.8], [0.1, 0.2, 0.1, 0.15, 0.1], by="difference", bar=0.0, side="above")
-    open_ = compare("c", [0.5, 0.1, 0.9], [0.4, 0.3, 0.3], by="difference", bar=0.0, side="above")
-    loses = compare("d", [0.1, 0.1, 0.15], [0.9, 0.8, 0.8], by="difference", bar=0.0, side="above")
-    nothing = compare("e", [math.nan], [0.5], by="difference", bar=0.0, side="above")
+    wins = held_against([0.9, 0.8, 0.85, 0.9, 0.8], [0.1, 0.2, 0.1, 0.15, 0.1])
+    open_ = held_against([0.5, 0.1, 0.9], [0.4, 0.3, 0.3])
+    loses = held_against([0.1, 0.1, 0.15], [0.9, 0.8, 0.8])
+    nothing = held_against([math.nan], [0.5])
     assert verdict([wins], wins.t_p, 0.05) == "held"
     assert verdict([wins], 0.06, 0.05) == "undecided"
     assert verdict([wins, open_], open_.t_p, 0.05) == "undecided"

@@ -1,5 +1,6 @@
 """Study files: what is refused, and how it is said; measures by hand."""
 
+import json
 import math
 
 import pytest
@@ -8,8 +9,9 @@ from spadework.errors import ConfigError
 from spadework.jobs.heldout import heldout_environments
 from spadework.resources import shipped
 from spadework.study.folder import StudyFolder
-from spadework.study.series import RunSeries
-from spadework.study.spec import HeldOut, Measure, load_study, resolve
+from spadework.study.frozen import freeze
+from spadework.study.series import RunSeries, measure_range
+from spadework.study.spec import HeldOutSettings, Measure, load_study, resolve
 
 GOOD = """
 title = "t"
@@ -65,6 +67,7 @@ def test_configs_are_resolved(tmp_path):
         ("[arms.a]", '[pools.p]\nn = 2\n[heldout]\npool = "p"\n[arms.a]', "give it a seed"),
         ('claim = "c"', 'claims = "c"', "hypotheses.0.claims: no such key; the nearest valid one is claim"),
         ("[arms.a]", '[heldout]\npool = "hand-set"\n[arms.a]', "heldout.lengths"),
+        ('label = "m"', 'label = "m"\nrange = [1.0, 0.0]', "the lowest possible value comes first"),
         ("title =", "title", "TOML"),
     ],
 )
@@ -93,6 +96,21 @@ def test_evaluations_fall_on_checkpoints(tmp_path):
         resolve(coarse, path, "a", 1)
 
 
+def test_a_study_goes_on_although_a_setting_was_removed(tmp_path):
+    file, folder = written(tmp_path, GOOD), StudyFolder(tmp_path / "out")
+    study = load_study(file)
+    frozen = freeze(study, file, folder, quick=False)
+    kept = json.loads(folder.frozen.read_text())
+    for config in kept["configs"].values():
+        config["designer"]["max_structure_share"] = 0.25
+    folder.frozen.write_text(json.dumps(kept))
+    assert freeze(study, file, folder, quick=False) == frozen
+    kept["configs"]["b"]["play"]["episodes"] = 4
+    folder.frozen.write_text(json.dumps(kept))
+    with pytest.raises(ConfigError, match=r"b\.play\.episodes: 4 -> 3"):
+        freeze(study, file, folder, quick=False)
+
+
 def test_measures_by_hand():
     run = RunSeries("a", 1, {"s": [(1, 0.2), (2, 0.4), (4, 0.9)]}, clock=[0.0, 10.0, 25.0, 27.0, 40.0], done=True)
     assert run.value(Measure(label="m", series="s"), 4) == 0.9
@@ -103,6 +121,25 @@ def test_measures_by_hand():
     assert math.isnan(run.value(Measure(label="m", series="s"), 0))
     assert math.isnan(run.value(Measure(label="m", series="other"), 4))
     assert [run.within(seconds) for seconds in (5.0, 10.0, 26.0, 99.0)] == [0, 1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "bounds"),
+    [
+        (Measure(label="m", series="heldout/win_rate"), [0.2], (0.0, 1.0)),
+        (Measure(label="m", series="designer/broken_share"), [], (0.0, 1.0)),
+        (Measure(label="m", series="designer/broken_share", since_start=True), [-0.1], (-1.0, 1.0)),
+        (Measure(label="m", series="agent/unhinted_return"), [-0.5], (-1.0, 1.0)),
+        (Measure(label="m", series="agent/unhinted_return"), [3.5, math.nan], (-math.inf, math.inf)),
+        (Measure(label="m", series="designer/regret_low"), [0.1], (-2.0, 2.0)),
+        (Measure(label="m", series="designer/regret_width"), [0.1], (0.0, 4.0)),
+        (Measure(label="m", series="tokens/sampled"), [7.0], (0.0, math.inf)),
+        (Measure(label="m", series="train/kl_to_start"), [7.0], (-math.inf, math.inf)),
+        (Measure(label="m", series="train/kl_to_start", range=(0.0, 9.0)), [7.0], (0.0, 9.0)),
+    ],
+)
+def test_ranges_of_measures(measure, values, bounds):
+    assert measure_range(measure, values) == bounds
 
 
 @pytest.mark.parametrize("path", sorted(shipped("studies").glob("*.toml")), ids=lambda path: path.stem)
@@ -119,6 +156,6 @@ def test_a_held_out_pool_of_another_domain_is_named(tmp_path):
     study = load_study(file)
     config = resolve(study, file, None, 11)
     config = config.model_copy(update={"domain": "tool_use"})
-    held = HeldOut(pool="hand-set", lengths=(3,))
+    held = HeldOutSettings(pool="hand-set", lengths=(3,))
     with pytest.raises(ConfigError, match="hand-set holds no environment of the domain 'tool_use'"):
         heldout_environments(study.model_copy(update={"heldout": held}), file, StudyFolder(tmp_path), config)

@@ -23,6 +23,7 @@ from spadework.envs.sandbox.base import Sandbox
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError, SandboxError
 from spadework.selfplay.pool.files import PoolEntry, read_pool
+from spadework.text import printable
 from spadework.types import Domain
 
 
@@ -131,7 +132,7 @@ def _one(
     if isinstance(checked, Exception) and not isinstance(checked, SandboxError):
         raise checked
     if isinstance(checked, Exception) or entry.problem:
-        print(f"{path}: not checked: {entry.problem or checked}", file=sys.stderr)
+        print(printable(f"{path}: not checked: {entry.problem or checked}"), file=sys.stderr)
         tally.broken += 1
         return
     kept = tuple(one for one in checked.findings if not one.code.startswith(tuple(rules.ignore)))

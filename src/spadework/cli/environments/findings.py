@@ -14,6 +14,7 @@ from spadework import __version__
 from spadework.envs.check.findings import CODES, Finding
 from spadework.envs.check.program import Checked
 from spadework.errors import ConfigError
+from spadework.text import printable
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
@@ -28,9 +29,10 @@ class Report:
 
 
 def lines(report: Report, show_info: bool) -> list[str]:
-    """``path:line: CODE message``, one a finding."""
+    """``path:line: CODE message``, one a finding, as a terminal may show it."""
     shown = [one for one in report.checked.findings if show_info or one.severity != "info" or one in report.fatal]
-    return [f"{report.path}{f':{one.line}' if one.line else ''}: {one} [{one.severity}]" for one in shown]
+    lines = [f"{report.path}{f':{one.line}' if one.line else ''}: {one} [{one.severity}]" for one in shown]
+    return [printable(line).replace("\n", " ") for line in lines]
 
 
 def record(report: Report) -> dict[str, Any]:
@@ -117,6 +119,7 @@ def summary(reports: Iterable[tuple[Checked, bool]], seconds: float) -> str:
 def statistics_table(reports: Iterable[Report]) -> Any:
     """A rich table of the figures, one row a program."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for name in ("program", "turns", "levels", "partial", "oracle", "random", "opening", "false rejects", "accepts"):
@@ -126,7 +129,7 @@ def statistics_table(reports: Iterable[Report]) -> Any:
         if figures is not None:
             shares = [figures.win_rates.get(player, math.nan) for player in ("oracle", "random")]
             table.add_row(
-                report.path.rsplit("/", 1)[-1],
+                Text(printable(report.path.rsplit("/", 1)[-1])),
                 _number(figures.oracle_turns, 1),
                 str(len(figures.reward_levels)),
                 "yes" if figures.partial_rewards else "no",

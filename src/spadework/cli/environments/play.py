@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import asyncio
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
 from spadework import build
+from spadework.cli.environments.model import add_model, model_config
+from spadework.cli.environments.names import shown_names
+from spadework.cli.faults import print_faults
+from spadework.cli.ticker import Ticker
 from spadework.config import RunConfig
-from spadework.config.files import load_config
 from spadework.envs.check.players import encode
 from spadework.envs.sandbox.base import Sandbox
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, RunError, cause_lines, causes
 from spadework.intervals import Interval, welch_interval
 from spadework.jobs.engine import open_policy
 from spadework.policies.base import Policy
@@ -34,8 +40,7 @@ from spadework.types import Environment, Episode
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument("paths", nargs="+", type=Path, metavar="POOL_OR_FILE", help="pools, folders or programs")
-    parser.add_argument("--config", default="laptop", help="a TOML file, or the name of a shipped config")
-    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
+    add_model(parser)
     parser.add_argument("--arm", choices=("both", "hinted", "unhinted"), default="both")
     parser.add_argument("-n", type=int, default=8, metavar="N", help="episodes an environment and arm")
     parser.add_argument(
@@ -46,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the verb."""
-    config = load_config(args.config, args.set)
+    """Run the verb: 1 when an environment could not be played at all. Raises ``RunError`` when none could."""
+    config = model_config(args)
     if args.out is not None and args.out.suffix != ".parquet":
         raise ConfigError(f"--out {args.out}: the name must end in .parquet")
     environments = list({one.id: one for path in args.paths for one in load_pool(path)}.values())
@@ -60,17 +65,41 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("nothing to play: no environment here has a hint")
     console = Console(highlight=False)
     episodes = asyncio.run(_by_hand(config, plays, console) if args.human else _by_model(config, plays, console))
-    if args.human:
-        _print_end(console, episodes[0])
-    else:
-        console.print(_table(environments, episodes))
-        if args.levels:
-            console.print("\n".join(_trends(environments, episodes, args.levels)))
     if args.out is not None:
         args.out.parent.mkdir(parents=True, exist_ok=True)
         write_whole(args.out, lambda target: write_rows(target, episodes, EPISODES))
         console.print(f"{len(episodes)} episodes in {args.out}", soft_wrap=True)
-    return 0
+    if args.human:
+        _print_end(console, episodes[0])
+        return 0
+    return _print_played(console, environments, episodes, args.levels)
+
+
+def _print_played(
+    console: Console, environments: Sequence[Environment], episodes: Sequence[Episode], levels: Sequence[int]
+) -> int:
+    """The table, what went wrong, and the verb's exit status."""
+    names = shown_names(environments)
+    wrong = _wrong(names, episodes)
+    played = {episode.environment_id for episode in episodes if episode.valid}
+    if not played:
+        raise RunError(f"nothing was played: all {len(episodes)} episodes failed: {'; '.join(cause_lines(wrong))}")
+    console.print(_table(environments, names, episodes))
+    print_faults(console, wrong)
+    if levels:
+        console.print("\n".join(_trends(environments, episodes, levels)))
+    return int(len(played) < len({episode.environment_id for episode in episodes}))
+
+
+def _wrong(names: Mapping[str, str], episodes: Sequence[Episode]) -> Counter[str]:
+    """Faults by cause; those of a program are told with its name."""
+    counts: Counter[str] = Counter()
+    for episode in episodes:
+        if episode.fault is not None:
+            (cause,) = causes([episode.fault])
+            own = episode.fault.kind == "program"
+            counts[f"{names[episode.environment_id]}: {cause}" if own else cause] += 1
+    return counts
 
 
 def _levels(text: str) -> tuple[int, ...]:
@@ -110,8 +139,10 @@ def _plan(config: RunConfig, environments: Sequence[Environment], args: argparse
 
 
 async def _by_model(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
-    async with open_policy(config, console.print) as (policy, sandbox):
-        return await _play(config, plays, policy, sandbox)
+    done: list[Episode] = []
+    state = Ticker(console, lambda: f"{len(done)} of {len(plays)} episodes")
+    async with state, open_policy(config, partial(console.print, soft_wrap=True, markup=False)) as (policy, sandbox):
+        return await _play(config, plays, policy, sandbox, done.append)
 
 
 async def _by_hand(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
@@ -123,19 +154,21 @@ async def _by_hand(config: RunConfig, plays: Sequence[Play], console: Console) -
 
     sandbox = build.build_sandbox(config)
     try:
-        return await _play(config, plays, build.build_human(ask), sandbox)
+        return await _play(config, plays, build.build_human(ask), sandbox, lambda episode: None)
     finally:
         await sandbox.close()
 
 
-async def _play(config: RunConfig, plays: Sequence[Play], policy: Policy, sandbox: Sandbox) -> list[Episode]:
+async def _play(
+    config: RunConfig, plays: Sequence[Play], policy: Policy, sandbox: Sandbox, on_done: Callable[[Episode], None]
+) -> list[Episode]:
     """Each domain with its own system prompt."""
     concurrency = None if config.run.deterministic else config.play.concurrency
     episodes = []
     for domain in dict.fromkeys(play.environment.domain for play in plays):
         settings = build.build_play(config, domain)
         own = [play for play in plays if play.environment.domain == domain]
-        episodes += await play_all(policy, sandbox, own, settings, concurrency=concurrency)
+        episodes += await play_all(policy, sandbox, own, settings, concurrency=concurrency, on_done=on_done)
     return episodes
 
 
@@ -145,18 +178,21 @@ def _print_end(console: Console, episode: Episode) -> None:
     console.print(f"{episode.ending} after {len(episode.turns)} turns: {told}", markup=False)
 
 
-def _table(environments: Sequence[Environment], episodes: Sequence[Episode]) -> Table:
+def _table(environments: Sequence[Environment], names: Mapping[str, str], episodes: Sequence[Episode]) -> Table:
+    """A line an environment; ``n`` counts the episodes that its figures rest on, unhinted and hinted."""
     table = Table(box=None, pad_edge=False)
-    for name in ("environment", "skill", "win rate", "hinted", "regret", "95 % interval", "faults"):
-        table.add_column(name, justify="left" if name in ("environment", "skill") else "right")
+    for name in ("environment", "skill", "n", "win rate", "hinted", "regret", "95 % interval", "faults"):
+        justify: Literal["left", "right"] = "left" if name in ("environment", "skill") else "right"
+        table.add_column(name, justify=justify, no_wrap=name != "skill")
     played = by_environment(group_episodes(episodes))
     for environment in environments:
         arms = played.get(environment.id, {})
         rates = [_number(arms[arm].win_rate if arm in arms else math.nan) for arm in ("unhinted", "hinted")]
         faults = sum(len(group.episodes) - len(group.valid) for group in arms.values())
         regret = paired_regret(arms)
-        figures = [*rates, _number(regret.mean), _ends(regret), str(faults)]
-        table.add_row(environment.id, environment.skill or "–", *figures)
+        counts = " + ".join(str(len(arms[arm].valid)) for arm in ("unhinted", "hinted") if arm in arms)
+        figures = [counts, *rates, _number(regret.mean), _ends(regret), str(faults)]
+        table.add_row(names[environment.id], environment.skill or "–", *figures)
     return table
 
 

@@ -13,14 +13,17 @@ from rich.console import Console
 
 from spadework.cli.evals import contamination
 from spadework.cli.evals import tables as eval_tables
-from spadework.errors import ConfigError
+from spadework.cli.faults import print_faults
+from spadework.errors import ConfigError, causes
 from spadework.evals.heldout import split_by_document
-from spadework.evals.records import ItemResult, SuiteResult, read_results
+from spadework.evals.records import SuiteResult, read_results
 from spadework.evals.reference import source
 from spadework.evals.registry import SUITES, suite_info, suite_module
 from spadework.evals.selection import read_curve
 from spadework.jobs.eval_subject import add_subject, run_suites, transfer
+from spadework.observer import NullObserver
 from spadework.selfplay.pool.files import load_pool, write_pool
+from spadework.types import Fault
 
 REFERENCES = ("main", "all", "4b", "8b", "30b", "none")
 HELD_OUT = "heldout"
@@ -111,26 +114,26 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-class Counter:
-    """A ``Watch`` that prints how far a suite is, and how long it will take."""
+class Counter(NullObserver):
+    """Prints how far a suite is, and how long it will take."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self._suite, self._total, self._done, self._began, self._score = "", 1, 0, 0.0, 0.0
         self._start, self._faults, self._shown = 0, 0, 0.0
 
-    def begin(self, suite: str, total: int, done: int) -> None:
-        """See ``Watch``."""
-        self._suite, self._total, self._done, self._start = suite, total, done, done
+    def stage(self, cycle: int | None, name: str, total: int, done: int = 0) -> None:
+        """A suite begins."""
+        self._suite, self._total, self._done, self._start = name, total, done, done
         self._score, self._faults, self._began, self._shown = 0.0, 0, time.monotonic(), time.monotonic()
         there = f", {done} of them done already" if done else ""
-        self.console.print(f"{suite}: {total} items{there}")
+        self.console.print(f"{name}: {total} items{there}")
 
-    def item(self, result: ItemResult) -> None:
-        """See ``Watch``."""
+    def advance(self, tokens: int, score: float | None = None, fault: Fault | None = None) -> None:
+        """An item ended."""
         self._done += 1
-        self._score += result.score
-        self._faults += result.fault is not None
+        self._score += score or 0.0
+        self._faults += fault is not None
         now = time.monotonic()
         if now - self._shown < 10 and self._done < self._total:
             return
@@ -173,6 +176,13 @@ def _show(args: argparse.Namespace, console: Console) -> None:
 
 def _print_results(results: Sequence[SuiteResult], which: str, console: Console) -> None:
     console.print(eval_tables.result_table(results))
+    faults = [item.fault for result in results for item in result.items if item.fault is not None]
+    print_faults(console, causes(faults))
+    for result in results:
+        if result.dropped:
+            fields = ", ".join(result.dropped)
+            told = f"{result.setting.suite}: the endpoint refused {fields}; it sampled without, as it does by default"
+            console.print(told, soft_wrap=True)
     beside = eval_tables.reference_table(results, which)
     if beside is not None:
         console.print()

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from spadework.evals import reference
-from spadework.evals.bootstrap import mean_interval, paired
+from spadework.evals.bootstrap import mean_score, paired
 from spadework.evals.records import ItemResult, SuiteResult
 from spadework.evals.selection import Curve
 from spadework.intervals import Interval
@@ -57,7 +57,7 @@ def compare_table(first: Mapping[str, SuiteResult], second: Mapping[str, SuiteRe
             one, two = ([item for item in items if item.id in common] for items in (one, two))
             by_group = not group and first[suite].setting.aggregate == "groups"
             difference, p = paired(one, two, by_group=by_group)
-            means = [_percent(mean_interval(items, by_group=by_group).mean) for items in (one, two)]
+            means = [_percent(mean_score(items, by_group=by_group)) for items in (one, two)]
             shown = "–" if math.isnan(p) else f"{p:.3g}"
             name = f"{suite}/{group}" if group else suite
             table.add_row(

@@ -62,12 +62,14 @@ async def _replay(store: RunStore, args: argparse.Namespace) -> int:
     same = differing = failed = 0
 
     async def work(episode: Episode) -> Difference | None:
-        played = [one for one in entered[episode.environment_id] if one.cycle <= episode.cycle][-1]
-        return await replay_episode(sandbox, played, episode, limits, agent.return_type, agent.discount)
+        played = [one for one in entered[episode.environment_id] if one.cycle <= episode.cycle]
+        if not played:
+            raise RunError(f"the run has no record of its environment {episode.environment_id}")
+        return await replay_episode(sandbox, played[-1], episode, limits, agent.return_type, agent.discount)
 
     try:
         async for episode, result in in_order(_chosen(store, args), work, args.jobs):
-            if isinstance(result, Exception) and not isinstance(result, SandboxError):
+            if isinstance(result, Exception) and not isinstance(result, SandboxError | RunError):
                 raise result
             if isinstance(result, Exception):
                 failed += 1

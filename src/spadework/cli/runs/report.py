@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from spadework.runs.files import write_whole
-from spadework.viewer.pages import Pages
+from spadework.errors import ConfigError
+from spadework.runs.files import write_text
+from spadework.viewer.episodes import needs_viewer
 from spadework.viewer.records import RunView
-from spadework.viewer.trials import build_tools
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,16 +22,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
-    from spadework.viewer.report import report
-
+    try:
+        from spadework.viewer.pages import Pages
+        from spadework.viewer.report import report
+        from spadework.viewer.trials import build_tools
+    except ImportError as error:
+        raise needs_viewer(str(error.name)) from None
     view = RunView(args.run)
     out: Path = args.out or args.run / "report.html"
     text = report(Pages([view], build_tools(view.config).token_texts), args.environments)
-    out.parent.mkdir(parents=True, exist_ok=True)
-
-    def write(target: Path) -> None:
-        target.write_text(text, encoding="utf-8")
-
-    write_whole(out, write)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text(out, text)
+    except OSError as error:
+        raise ConfigError(f"{out} cannot be written: {error.strerror}; name another file with --out") from error
     print(f"{out} ({out.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -9,12 +9,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from spadework.config.differences import config_changes
 from spadework.config.files import override_config
 from spadework.runs.store import RunStore, Score
 from spadework.selfplay.score.rescore import Moved, Rescored, moved, rescore, stored_scores
 
 _SHOWN = 40
 """Groups listed one by one; the rest is counted."""
+_READ = ("run.cycles", "designer.every", "designer.train", "designer.train_rejected", "designer.rejected_reward")
+"""Settings that scoring reads, beside all of ``agent`` and ``reward``."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,17 +30,26 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb: 1 when the run's own settings do not give what is stored."""
     store = RunStore.read(args.run)
     try:
-        changed = override_config(store.config, args.set)
-        own = rescore(store, store.config)
+        config = store.config
+        changed = override_config(config, args.set)
+        own = rescore(store, config)
         problems = list(_problems(stored_scores(store), own))
         new = rescore(store, changed) if args.set else own
     finally:
         store.close()
     console = Console(highlight=False)
+    for change in config_changes(config, changed):
+        if not _is_read(change.key):
+            console.print(f"{change.key} changes nothing here: nothing is designed or played again", markup=False)
     for problem in problems:
         console.print(problem, soft_wrap=True, markup=False)
     _print(console, moved(own, new), own, new)
     return int(bool(problems))
+
+
+def _is_read(key: str) -> bool:
+    """Whether scoring depends on a setting."""
+    return key.partition(".")[0] in ("agent", "reward") or key in _READ
 
 
 def _problems(stored: dict[str, Score], own: Rescored) -> Iterator[str]:

@@ -13,9 +13,7 @@ from pathlib import Path
 
 from spadework.errors import ConfigError
 from spadework.viewer.episodes import needs_viewer
-from spadework.viewer.pages import Pages
 from spadework.viewer.records import RunView
-from spadework.viewer.trials import build_tools
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +29,8 @@ def run(args: argparse.Namespace) -> int:
         import uvicorn
 
         from spadework.viewer.app import build_app
+        from spadework.viewer.pages import Pages
+        from spadework.viewer.trials import build_tools
     except ImportError as error:
         raise needs_viewer(str(error.name)) from None
     views = [RunView(path) for path in args.runs]

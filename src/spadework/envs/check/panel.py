@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _SEEDS = 12
 """Seeds over which a player must win before luck is ruled out."""
+_CHARACTERS = 5_000_000
+"""Characters of observations that one request may give: no more plays are asked for at once than can stay below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +52,66 @@ class Statistics:
     """Share of near misses that won; NaN without any."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What is kept of one play. Its observations are not: a program may fill a hundred thousand characters a turn."""
+
+    player: str
+    seed: int
+    win: bool
+    rewards: tuple[float, ...]
+    """Of each step."""
+    characters: tuple[int, ...]
+    """Of the first observation and of each step's."""
+    goes_on: bool
+    """Whether a second action could be taken, and was."""
+
+
 class Table:
-    """Collects plays and grades; ``statistics()`` sums them up."""
+    """Collects figures of plays, and grades; ``statistics()`` sums them up."""
 
     def __init__(self) -> None:
-        self.plays: list[tuple[str, Play]] = []
+        self.openings: dict[int, str] = {}
+        """Seed -> its first observation."""
         self.rejected: list[bool] = []
         self.accepted: list[bool] = []
+        self._plays: list[_Figures] = []
+        self._distinct: set[int] = set()
 
     def add(self, player: str, play: Play) -> None:
         """Note that ``player`` played ``play``."""
-        self.plays.append((player, play))
+        self.openings[play.seed] = play.opening
+        self._distinct.add(hash(play.opening))
+        rewards = tuple(step.reward for step in play.steps)
+        characters = (len(play.opening), *(len(step.observation) for step in play.steps))
+        goes_on = len(play.steps) > 1 and not play.steps[0].done
+        self._plays.append(_Figures(player, play.seed, play.win, rewards, characters, goes_on))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether some play took a second action."""
+        return any(each.goes_on for each in self._plays)
+
+    @property
+    def largest(self) -> int:
+        """Characters of the longest observation of all plays."""
+        return max((max(each.characters) for each in self._plays), default=0)
 
     def statistics(self) -> Statistics:
         """The figures so far."""
-        players = list(dict.fromkeys(name for name, _ in self.plays))
-        steps = [step for _, each in self.plays for step in each.steps]
-        rewards = {round(step.reward, 3) for step in steps}
-        panel = [each for name, each in self.plays if name not in ("oracle", "probe", "variant")]
+        plays = self._plays
+        players = list(dict.fromkeys(each.player for each in plays))
+        rewards = {round(reward, 3) for each in plays for reward in each.rewards}
+        panel = [each for each in plays if each.player not in ("oracle", "probe", "variant")]
         return Statistics(
-            plays=len(self.plays),
-            win_rates={name: _mean([each.win for who, each in self.plays if who == name]) for name in players},
+            plays=len(plays),
+            win_rates={name: _mean([each.win for each in plays if each.player == name]) for name in players},
             reward_levels=tuple(sorted(rewards)),
             partial_rewards=any(0 < reward < 1 for reward in rewards),
-            oracle_turns=_mean([len(each.steps) for name, each in self.plays if name == "oracle"]),
-            opening_characters=_mean([len(each.opening) for _, each in self.plays]),
-            observation_characters=_mean([len(step.observation) for step in steps]),
-            distinct_openings=len({each.opening for _, each in self.plays}),
+            oracle_turns=_mean([len(each.rewards) for each in plays if each.player == "oracle"]),
+            opening_characters=_mean([each.characters[0] for each in plays]),
+            observation_characters=_mean([count for each in plays for count in each.characters[1:]]),
+            distinct_openings=len(self._distinct),
             wins_by_seed={
                 seed: _mean([each.win for each in panel if each.seed == seed])
                 for seed in sorted({each.seed for each in panel})
@@ -102,14 +137,18 @@ class Bench:
 
     async def wins(self, name: str, scripts: Sequence[Script]) -> list[bool]:
         """Play ``scripts``, note it in the table, and tell which of them win."""
-        plays = await recite(self.session, scripts)
-        for each in plays:
-            self.table.add(name, each)
-        return [each.win for each in plays]
+        won: list[bool] = []
+        while len(won) < len(scripts):
+            at_once = max(1, _CHARACTERS // (self.turns * max(self.table.largest, 1)))
+            plays = await recite(self.session, scripts[len(won) : len(won) + at_once])
+            for each in plays:
+                self.table.add(name, each)
+                won.append(each.win)
+        return won
 
     async def openings(self, seeds: Sequence[int]) -> dict[int, str]:
         """The first observation on each of ``seeds``; those of plays in the table are known."""
-        known = {each.seed: each.opening for _, each in self.table.plays}
+        known = self.table.openings
         unknown = await recite(self.session, [(seed, ()) for seed in seeds if seed not in known])
         return known | {each.seed: each.opening for each in unknown}
 
@@ -241,7 +280,7 @@ def _copied_by(copier: Callable[[str], str | None], bench: Bench, text: str) -> 
 
 async def _feedback(bench: Bench) -> list[Finding]:
     """Errs once, copies out of the feedback and stays with it."""
-    if not any(len(each.steps) > 1 and not each.steps[0].done for _, each in bench.table.plays):
+    if not bench.table.goes_on:
         return []
     told = await _told(bench, [bench.seed(0), bench.seed(1)])
     tried: list[list[str | None]] = []

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spadework.envs import contract
 from spadework.envs.actions import last_box
 from spadework.envs.sandbox.base import Script, Session, Step, act
 from spadework.errors import ProgramError
+from spadework.scan import parse_reply
 from spadework.types import WIN, Domain
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -20,7 +21,6 @@ _MARKED = re.compile(
     r"(?:answer|solution|secret|correct|key)\w{0,20}\W{0,3}(?:is|was|=|:)\s{0,3}\W?([\w.,/ -]{1,200})",
     re.IGNORECASE,
 )
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ async def oracle(
             raise ProgramError("ENV407", f"solution() gave {answer!r:.80}, not text")
         action = encode(str(answer), domain)
         actions.append(slip(action) if slip else action)
-        steps.append(await act(session, actions[-1]))
+        steps.append(replace(await act(session, actions[-1]), info={}))
         if steps[-1].done:
             break
         await act(shadow, actions[-1])
@@ -105,8 +105,7 @@ def decode(action: str, domain: Domain) -> str | None:
     """The answer inside an action; ``None`` for a tool call."""
     if domain == "games":
         return last_box(action)
-    match = _ANSWER.search(action)
-    return match.group(1).strip() if match else None
+    return parse_reply(action).answer
 
 
 def scribbles(rng: random.Random, opening: str, turns: int, domain: Domain) -> list[str]:

@@ -36,15 +36,20 @@ async def check_program(
 
     ``domain`` ``None`` reads it off the source. Raises ``SandboxError``.
     """
-    domain = domain or domain_of(source)
-    static = tuple(check_source(source, domain))
+    static, known = await asyncio.to_thread(_check_static, source, domain)
     if sandbox is None or any(finding.code.startswith(("ENV0", "ENV1")) for finding in fatal(static)):
-        return Checked(static, domain)
-    report = await check_runtime(sandbox, source, replace(settings, domain=domain))
-    known = {finding.code for finding in static}
-    extra = tuple(finding for finding in report.findings if finding.code not in known)
-    about_hint = hint_findings(hint, report, domain) if hint else []
-    return Checked((*static, *extra, *about_hint), domain, report.statistics)
+        return Checked(static, known)
+    report = await check_runtime(sandbox, source, replace(settings, domain=known))
+    said = {finding.code for finding in static}
+    extra = tuple(finding for finding in report.findings if finding.code not in said)
+    about_hint = hint_findings(hint, report, known) if hint else []
+    return Checked((*static, *extra, *about_hint), known, report.statistics)
+
+
+def _check_static(source: str, domain: Domain | None) -> tuple[tuple[Finding, ...], Domain]:
+    """The static findings and the domain, read off the source where it is not given. Runs beside the event loop."""
+    known = domain or domain_of(source)
+    return tuple(check_source(source, known)), known
 
 
 def hint_findings(hint: str, report: RuntimeReport, domain: Domain) -> list[Finding]:

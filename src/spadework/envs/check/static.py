@@ -13,6 +13,8 @@ from spadework.types import Domain
 
 MAX_CHARACTERS = 200_000
 """A longer source is not a game: it is refused before it is parsed."""
+MAX_NODES = 100_000
+"""The rules look at every node several times; a program of this many takes them about a second."""
 
 _FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
 
@@ -25,6 +27,8 @@ def check_source(source: str, domain: Domain) -> list[Finding]:
         program = Program(parse(source))
     except SyntaxError as error:
         return _parse_findings(source, error)
+    if len(program.nodes) > MAX_NODES:
+        return [Finding("ENV001", f"the source has {len(program.nodes)} nodes, more than {MAX_NODES}")]
     try:
         findings = [*_interface(program), *static_rules.check(program)]
         if domain == "tool_use":

@@ -6,11 +6,16 @@ ever a return.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+import weakref
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
 
+from spadework.background import BackgroundLoop
 from spadework.errors import ProgramError
+from spadework.text import clean
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +40,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What ``reset`` and ``step`` give: reset has reward 0 and has not ended."""
+    """What ``reset`` and ``step`` give: reset has reward 0 and has not ended.
+
+    Its observation has passed ``text.clean``, whatever sandbox it comes from.
+    """
 
     observation: str
     reward: float = 0.0
     terminated: bool = False
     truncated: bool = False
     info: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "observation", clean(self.observation))
 
     @property
     def done(self) -> bool:
@@ -77,8 +88,8 @@ class Session(Protocol):
     async def play(self, scripts: Sequence[Script]) -> list[list[Step]]:
         """One episode after the other, each a reset and then its actions until the program ends it.
 
-        Gives what the reset gave and a step for each action that was taken. Raises as ``reset`` and ``step`` do; a
-        ``ProgramError`` carries the action that it fell over in a note.
+        Gives what the reset gave and a step for each action that was taken, all without their ``info``. Raises as
+        ``reset`` and ``step`` do; a ``ProgramError`` carries the action that it fell over in a note.
         """
         ...
 
@@ -106,13 +117,70 @@ class Sandbox(Protocol):
         ...
 
 
+class SyncSession:
+    """A ``Session`` for callers without asyncio: the same calls, and each waits for its answer.
+
+    A context manager. A session that is forgotten is closed when it is collected.
+
+    Args:
+        session: opened on ``loop``.
+        loop: runs the session's calls.
+    """
+
+    def __init__(self, session: Session, loop: BackgroundLoop) -> None:
+        self.session, self._loop = session, loop
+        self._forgotten = weakref.finalize(self, _close_later, session, loop)
+        self._forgotten.atexit = False  # the sandbox, which closes then, takes its sessions along
+
+    @property
+    def max_turns(self) -> int:
+        """See ``Session.max_turns``."""
+        return self.session.max_turns
+
+    @property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """See ``Session.tools``."""
+        return self.session.tools
+
+    def reset(self, seed: int) -> Step:
+        """Start the episode of ``seed``. Raises ``ProgramError`` or ``SandboxError``."""
+        return self.wait(self.session.reset(seed))
+
+    def step(self, action: str) -> Step:
+        """One action. Raises ``ProgramError`` or ``SandboxError``."""
+        return self.wait(self.session.step(action))
+
+    def call(self, method: str, *args: Any) -> Any:
+        """See ``Session.call``."""
+        return self.wait(self.session.call(method, *args))
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work``, which uses the session, where the session lives, and wait for its result."""
+        return self._loop.run(work)
+
+    def close(self) -> None:
+        """Kill the instance. Safe to call twice."""
+        if self._forgotten.detach() is not None:
+            self.wait(self.session.close())
+
+    def __enter__(self) -> SyncSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _close_later(session: Session, loop: BackgroundLoop) -> None:
+    loop.begin(session.close())
+
+
 async def play_singly(session: Session, scripts: Sequence[Script]) -> list[list[Step]]:
     """``Session.play`` by ``reset`` and ``step``, for sessions that save nothing by taking them together."""
     episodes: list[list[Step]] = []
     for seed, actions in scripts:
-        episodes.append([await session.reset(seed)])
+        episodes.append([replace(await session.reset(seed), info={})])
         for action in actions:
-            episodes[-1].append(await act(session, action))
+            episodes[-1].append(replace(await act(session, action), info={}))
             if episodes[-1][-1].done:
                 break
     return episodes

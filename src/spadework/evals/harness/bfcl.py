@@ -20,7 +20,7 @@ from bfcl_eval.model_handler.utils import convert_to_function_call, convert_to_t
 from bfcl_eval.utils import load_dataset_entry, load_ground_truth_entry
 
 from spadework.envs.tool_calls import Call
-from spadework.evals.harness_policy import Said, Voice
+from spadework.evals.harness_policy import HarnessPolicy, HarnessReply
 
 Entry = dict[str, Any]
 Step = list[dict[str, dict[str, Any]]] | str
@@ -36,9 +36,9 @@ def load(category: str) -> tuple[list[Entry], list[list[list[str]]]]:
     return entries, [gold[entry["id"]] for entry in entries]
 
 
-def converse(voice: Voice, entry: Entry) -> list[list[Step]]:
+def converse(speaker: HarnessPolicy, entry: Entry) -> list[list[Step]]:
     """Play one entry, for each turn the steps. Changes ``entry``. Blocks: run it in a thread."""
-    handler = _Handler(voice)
+    handler = _Handler(speaker)
     try:
         turns, _ = handler.inference(entry, include_input_log=False, exclude_state_log=True)
     finally:
@@ -89,17 +89,17 @@ def _as_step(calls: Sequence[Call]) -> Step:
 
 
 class _Handler(base_handler.BaseHandler):  # type: ignore[misc, name-defined, unused-ignore]
-    """Their function-calling loop; every request goes to a ``Voice``."""
+    """Their function-calling loop; every request goes to a ``HarnessPolicy``."""
 
-    def __init__(self, voice: Voice) -> None:
+    def __init__(self, speaker: HarnessPolicy) -> None:
         super().__init__(_unique(), temperature=0.0, registry_name="spadework", is_fc_model=True)
-        self._voice = voice
+        self._speaker = speaker
 
     def decode_execute(self, result: Step, has_tool_call_tag: bool) -> list[str]:
         return decode(result)
 
-    def _query_FC(self, inference_data: dict[str, Any]) -> tuple[Said, float]:
-        return self._voice.reply_in_thread(inference_data["message"], inference_data["tools"]), 0.0
+    def _query_FC(self, inference_data: dict[str, Any]) -> tuple[HarnessReply, float]:
+        return self._speaker.reply_in_thread(inference_data["message"], inference_data["tools"]), 0.0
 
     def _pre_query_processing_FC(self, inference_data: dict[str, Any], test_entry: Entry) -> dict[str, Any]:
         inference_data["message"] = []
@@ -110,7 +110,7 @@ class _Handler(base_handler.BaseHandler):  # type: ignore[misc, name-defined, un
         inference_data["tools"] = tools
         return inference_data
 
-    def _parse_query_response_FC(self, api_response: Said) -> dict[str, Any]:
+    def _parse_query_response_FC(self, api_response: HarnessReply) -> dict[str, Any]:
         step = _as_step(api_response.calls) if api_response.calls else api_response.text
         return {"model_responses": step, "raw": api_response.raw, "input_token": 0, "output_token": 0}
 

@@ -18,7 +18,7 @@ from loguru import logger
 
 from spadework.envs.tool_calls import render_call
 from spadework.errors import GraderError
-from spadework.evals.harness_policy import Said, Voice
+from spadework.evals.harness_policy import HarnessPolicy, HarnessReply
 from spadework.policies.base import Message
 
 _UNUSED = ("litellm", "litellm.caching", "litellm.caching.caching", "litellm.main", "pandas")
@@ -82,7 +82,7 @@ def load(domain: str) -> list[Any]:
     return list(registry.get_tasks_loader(domain)(task_split_name="base"))
 
 
-def play(domain: str, task: Any, agent: Voice, user: Voice, limits: tuple[int, int]) -> Played:
+def play(domain: str, task: Any, agent: HarnessPolicy, user: HarnessPolicy, limits: tuple[int, int]) -> Played:
     """Play one task; ``limits`` are steps and errors. Blocks: run it in a thread. Raises ``FaultError``."""
     environment = registry.get_env_constructor(domain)()
     try:
@@ -112,15 +112,15 @@ def play(domain: str, task: Any, agent: Voice, user: Voice, limits: tuple[int, i
 
 
 class _Agent(LLMAgent):  # type: ignore[misc, unused-ignore]
-    """Their agent: same prompt, same history; a ``Voice`` in place of their client."""
+    """Their agent, with the same prompt and history, whose replies come from a ``HarnessPolicy``."""
 
-    def __init__(self, voice: Voice, tools: list[Any], policy: str) -> None:
+    def __init__(self, speaker: HarnessPolicy, tools: list[Any], policy: str) -> None:
         super().__init__(tools=tools, domain_policy=policy)
-        self._voice = voice
+        self._speaker = speaker
 
     def generate_next_message(self, message: Any, state: Any) -> tuple[Any, Any]:
         state.messages.extend(_single(message))
-        said = _ask(self._voice, [*state.system_messages, *state.messages], self.tools)
+        said = _ask(self._speaker, [*state.system_messages, *state.messages], self.tools)
         if not (said.text or said.calls):
             raise SilentAgentError
         reply = AssistantMessage(role="assistant", content=said.text or None, tool_calls=_calls(said, "assistant"))
@@ -130,15 +130,15 @@ class _Agent(LLMAgent):  # type: ignore[misc, unused-ignore]
 
 
 class _User(UserSimulator):  # type: ignore[misc, unused-ignore]
-    """Their simulated user, spoken by a ``Voice``."""
+    """Their simulated user, whose replies come from a ``HarnessPolicy``."""
 
-    def __init__(self, voice: Voice, tools: list[Any] | None, instructions: str) -> None:
+    def __init__(self, speaker: HarnessPolicy, tools: list[Any] | None, instructions: str) -> None:
         super().__init__(tools=tools, instructions=instructions)
-        self._voice = voice
+        self._speaker = speaker
 
     def generate_next_message(self, message: Any, state: Any) -> tuple[Any, Any]:
         state.messages.extend(_single(message))
-        said = _ask(self._voice, [*state.system_messages, *_flipped(state)], self.tools or [])
+        said = _ask(self._speaker, [*state.system_messages, *_flipped(state)], self.tools or [])
         if not (said.text or said.calls):
             raise GraderError("user-silent", "the simulated user said nothing", said.raw[:300])
         reply = UserMessage(role="user", content=said.text or None, tool_calls=_calls(said, "user"))
@@ -148,7 +148,7 @@ class _User(UserSimulator):  # type: ignore[misc, unused-ignore]
 
 
 def _flipped(state: Any) -> list[Any]:
-    """The user's history as the voice's own: their method, and what was sampled kept beside it."""
+    """The history with the roles of user and agent exchanged, by their method, and with the replies as sampled."""
     flipped = list(state.flip_roles())
     for message, turned in zip(state.messages, flipped, strict=True):
         if isinstance(message, UserMessage):
@@ -160,8 +160,8 @@ def _single(message: Any) -> list[Any]:
     return list(message.tool_messages) if isinstance(message, MultiToolMessage) else [message]
 
 
-def _ask(voice: Voice, history: Sequence[Any], tools: Sequence[Any]) -> Said:
-    return voice.reply_in_thread([_told(message) for message in history], [tool.openai_schema for tool in tools])
+def _ask(speaker: HarnessPolicy, history: Sequence[Any], tools: Sequence[Any]) -> HarnessReply:
+    return speaker.reply_in_thread([_told(message) for message in history], [tool.openai_schema for tool in tools])
 
 
 def _told(message: Any) -> Message:
@@ -176,7 +176,7 @@ def _told(message: Any) -> Message:
     return Message(role="assistant", content="\n".join([*filter(None, [message.content]), *calls]))
 
 
-def _calls(said: Said, requestor: str) -> list[Any] | None:
+def _calls(said: HarnessReply, requestor: str) -> list[Any] | None:
     calls = [
         ToolCall(id=f"call{place}", name=call.name, arguments=call.arguments, requestor=requestor)
         for place, call in enumerate(said.calls)

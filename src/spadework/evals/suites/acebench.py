@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 
 from spadework.envs.actions import strip_thinking
 from spadework.errors import ConfigError
-from spadework.evals.harness_policy import Voice
+from spadework.evals.harness_policy import HarnessPolicy
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
 from spadework.policies.base import Message, Policy, SamplingParams
+from spadework.text import decode
 from spadework.types import Key
 
 VERSION = "1.14.1"
@@ -102,8 +103,8 @@ class AceBench:
         """Play one task and grade the state it ends in."""
         row = self._rows[item.unit]
         scene = self._harness.Scene.begin(row, row["category"])
-        agent = Voice(policy, self._sampling, (*key, 0))
-        user = Voice(self._user, self._user_sampling(), (*key, 1))
+        agent = HarnessPolicy(policy, self._sampling, (*key, 0))
+        user = HarnessPolicy(self._user, self._user_sampling(), (*key, 1))
         with policy.attend():
             await self._harness.play(scene, _asked(agent), _asked(user), int(self._extra["steps"]))
         right, process, why = scene.graded(row["ground_truth"], row["mile_stone"])
@@ -121,12 +122,12 @@ class AceBench:
         return SamplingParams(int(self._extra["user_max_tokens"]), temperature=float(self._extra["user_temperature"]))
 
 
-def _asked(voice: Voice) -> Any:
-    """A voice as the loop asks it: (role, text) pairs in, what was said beside thinking out."""
+def _asked(speaker: HarnessPolicy) -> Any:
+    """The function that the loop calls for a reply: (role, text) pairs in, a text without thinking out."""
 
     async def ask(messages: list[tuple[str, str]]) -> str:
         history = [Message(role=role, content=text) for role, text in messages]  # type: ignore[typeddict-item]
-        return strip_thinking((await voice.reply(history)).raw).strip()
+        return strip_thinking((await speaker.reply(history)).raw).strip()
 
     return ask
 
@@ -158,8 +159,12 @@ def _rows_of(path: Path) -> list[Mapping[str, Any]]:
     try:
         if path.suffix == ".parquet":
             return list(pq.read_table(path).to_pylist())
-        text = path.read_text("utf-8")
-        rows = json.loads(text) if text.lstrip().startswith("[") else [json.loads(x) for x in text.splitlines() if x]
+        text = decode(path.read_bytes())
+        rows = (
+            json.loads(text)
+            if text.lstrip().startswith("[")
+            else [json.loads(x) for x in text.split("\n") if x.strip()]
+        )
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: neither JSON lines nor Parquet: {error}") from None
     return [row for row in rows if isinstance(row, dict) and "id" in row]

@@ -3,17 +3,19 @@ r"""AIME 2025 and 2026: thirty problems with a whole number from 0 to 999, many 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from spadework.envs.actions import last_box
-from spadework.envs.mathematics import same_value
+from spadework.envs.sandbox.confined import ConfinedGrader
 from spadework.errors import ConfigError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.questions import Grade, Question, QuestionSuite
 from spadework.evals.records import Setting
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, data_told, sampling_told, versions
 from spadework.policies.base import SamplingParams
+from spadework.text import clean_json, decode
 
 ASK = "Reason step by step, then give the final answer, a whole number, in \\boxed{}."
 PROBLEMS = 30
@@ -38,7 +40,9 @@ def make(name: str, options: SuiteOptions) -> Benchmark:
     setting = Setting(
         name, options.preset, sampling_told(preset), versions("math-verify"), data=data_told(options.data)
     )
-    return QuestionSuite(setting, preset.sampling, preset.trials, load(options.data), _pose, _grade)
+    judges = ConfinedGrader("spadework.envs.judges")
+    grade, questions = partial(_grade, judges), load(options.data)
+    return QuestionSuite(setting, preset.sampling, preset.trials, questions, _pose, grade, judges.close)
 
 
 def check_data(path: Path) -> str:
@@ -68,15 +72,15 @@ def load(path: Path) -> list[Question]:
 def jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """The objects of a JSONL file with their line numbers. Raises ``ConfigError``."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = decode(path.read_bytes()).split("\n")
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     rows = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = clean_json(json.loads(line))
         except ValueError as error:
             raise ConfigError(f"{path}, line {number}: not valid JSON: {error}") from None
         if not isinstance(row, dict):
@@ -91,6 +95,10 @@ async def _pose(question: Question, trial: int) -> str:
     return f"{question.data[0]}\n\n{ASK}"
 
 
-async def _grade(question: Question, trial: int, reply: str) -> Grade:
-    given = last_box(reply) or ""
-    return Grade(float(bool(given) and same_value(given, question.data[1])), given)
+async def _grade(judges: ConfinedGrader, question: Question, trial: int, reply: str) -> Grade:
+    """By the last box. A plain number is compared here; what else a model boxes is judged where it can be killed."""
+    given, answer = last_box(reply) or "", question.data[1]
+    if not given or (given.isascii() and given.isdigit()):
+        return Grade(float(given.lstrip("0") == answer.lstrip("0") and bool(given)), given)
+    await judges.prepare("math")
+    return Grade(float(await judges.judge("math", given, answer=answer)), given)

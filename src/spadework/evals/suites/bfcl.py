@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from spadework.evals.harness_policy import Voice, in_thread
+from spadework.evals.harness_policy import HarnessPolicy, in_thread
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting, tries
 from spadework.evals.registry import (
@@ -67,17 +67,17 @@ class Bfcl:
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
         """Play one entry and check it."""
         entry, gold = self._entries[item.unit]
-        voice = Voice(policy, self._sampling, key)
+        speaker = HarnessPolicy(policy, self._sampling, key)
         with policy.attend():
-            turns = await in_thread(lambda: self._harness.converse(voice, copy.deepcopy(entry)))
+            turns = await in_thread(lambda: self._harness.converse(speaker, copy.deepcopy(entry)))
         verdict = await in_thread(lambda: self._harness.judge(turns, gold, entry))
         last = turns[-1][-1] if turns and turns[-1] else ""
         why = "" if verdict["valid"] else f"{verdict['error_type']}: {str(verdict.get('error_message', ''))[:300]}"
         return Outcome(
             score=float(verdict["valid"]),
             answer=str(last)[:300],
-            tokens=voice.tokens,
-            detail={"turns": len(turns), "replies": voice.turns, "why": why},
+            tokens=speaker.tokens,
+            detail={"turns": len(turns), "replies": speaker.turns, "why": why},
         )
 
     async def close(self) -> None:

@@ -53,7 +53,7 @@ _BLOCK = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(.*?)(?:\n[ \t]*)?```", r
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CodingProblem:
     """One problem; ``entry`` names the method that tests call, empty where they are texts for standard input."""
 
     text: str
@@ -101,7 +101,7 @@ def load(path: Path) -> list[Question]:
         try:
             metadata = json.loads(row.get("metadata") or "{}")
             tests = [*_tests(row["public_test_cases"]), *_tests(row["private_test_cases"])]
-            problem = Problem(
+            problem = CodingProblem(
                 str(row["question_content"]),
                 str(row["starter_code"]),
                 str(metadata.get("func_name") or ""),
@@ -140,7 +140,7 @@ def _tests(cell: str) -> list[dict[str, Any]]:
 
 
 async def _pose(question: Question, trial: int) -> str:
-    problem: Problem = question.data
+    problem: CodingProblem = question.data
     form = CALL.format(problem.starter) if problem.starter else TEXT
     return f"{problem.text}\n\n{ASK} {form}"
 
@@ -151,7 +151,7 @@ class _Grader:
 
     async def grade(self, question: Question, trial: int, reply: str) -> Grade:
         """1 when every test passes; stops at the first that does not. Raises ``SandboxError``."""
-        problem: Problem = question.data
+        problem: CodingProblem = question.data
         program = read_program(reply)
         if not program:
             return Grade(0.0, "", {"why": "no fenced program"})
@@ -172,7 +172,7 @@ class _Grader:
         return Grade(1.0, program, {"passed": passed, "tests": len(problem.tests)})
 
 
-def _told(program: str, passed: int, problem: Problem, why: str) -> Grade:
+def _told(program: str, passed: int, problem: CodingProblem, why: str) -> Grade:
     return Grade(0.0, program, {"passed": passed, "tests": len(problem.tests), "why": why})
 
 

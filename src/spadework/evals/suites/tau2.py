@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spadework.errors import ConfigError
-from spadework.evals.harness_policy import Voice, in_thread
+from spadework.evals.harness_policy import HarnessPolicy, in_thread
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting
 from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
@@ -74,8 +74,8 @@ class Tau2:
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
         """Play one try."""
-        agent = Voice(policy, self._sampling, (*key, 0))
-        user = Voice(self._user, self._user_sampling(), (*key, 1))
+        agent = HarnessPolicy(policy, self._sampling, (*key, 0))
+        user = HarnessPolicy(self._user, self._user_sampling(), (*key, 1))
         limits = (int(self._extra["steps"]), int(self._extra["errors"]))
         with policy.attend():  # of the user's model too, two engines would wait for each other
             played = await in_thread(

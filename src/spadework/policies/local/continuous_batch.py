@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spadework.errors import PolicyError
+from spadework.errors import ModelError
 from spadework.policies.base import Completion, FinishReason, SamplingParams
 from spadework.policies.chat import Template
 from spadework.policies.local.grammar import Matcher
@@ -50,7 +50,7 @@ class Request:
     done: bool = False
 
 
-Outcome = Completion | PolicyError
+Outcome = Completion | ModelError
 
 
 @dataclass(slots=True, eq=False)
@@ -261,7 +261,7 @@ class ContinuousBatch:
         outcomes: list[tuple[Request, Outcome]] = []
         for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
             if not math.isfinite(logprob):
-                outcomes.append((row.request, PolicyError("NOT_FINITE", "the model's logits are not finite")))
+                outcomes.append((row.request, ModelError("NOT_FINITE", "the model's logits are not finite")))
             else:
                 row.tokens.append(token)
                 row.logprobs.append(logprob)
@@ -307,5 +307,5 @@ def _spans(lengths: Sequence[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def _too_long(length: int, limit: int) -> PolicyError:
-    return PolicyError("TOO_LONG", f"a prompt of {length} tokens leaves no room for a reply in rows of {limit}")
+def _too_long(length: int, limit: int) -> ModelError:
+    return ModelError("TOO_LONG", f"a prompt of {length} tokens leaves no room for a reply in rows of {limit}")

@@ -46,8 +46,13 @@ class Optimizers:
             group.update(lr=step.lr, betas=hp.betas, weight_decay=hp.weight_decay if group["decays"] else 0.0)
         norm = float(whole(nn.utils.clip_grad_norm_(self._weights.values(), hp.grad_clip)))
         optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        self.clear_gradients()
         return norm
+
+    def clear_gradients(self) -> None:
+        """Forget the gradients, also those of a step that was given up halfway."""
+        for weight in self._weights.values():
+            weight.grad = None
 
     def moments(self) -> dict[str, Moments]:
         """The moments by role, whole and on rank 0 alone. Every rank must call it."""

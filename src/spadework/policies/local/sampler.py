@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from spadework.errors import PolicyError
+from spadework.errors import ModelError
 from spadework.policies.base import Completion, SamplingParams
 from spadework.policies.local.continuous_batch import ContinuousBatch, Outcome, Request
 from spadework.policies.local.grammar import Grammars
@@ -49,7 +49,7 @@ class LocalSampler:
         self._wake = asyncio.Event()
 
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
-        """Queue a request and wait for its reply; cancelling the wait frees its slot. Raises ``PolicyError``."""
+        """Queue a request and wait for its reply; cancelling the wait frees its slot. Raises ``ModelError``."""
         matcher = self._grammars.matcher(params.grammar) if params.grammar else None
         request = Request(tuple(tokens), params, key, matcher)
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
@@ -84,8 +84,8 @@ class LocalSampler:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     async def close(self) -> None:
-        """Stop; whoever still waits gets a ``PolicyError``. The worker ends and keys and values are let go."""
-        self._fail(PolicyError("CLOSED", "the policy was closed"))
+        """Stop; whoever still waits gets a ``ModelError``. The worker ends and keys and values are let go."""
+        self._fail(ModelError("CLOSED", "the policy was closed"))
         if self._driver is not None and not self._driver.done():
             self._driver.cancel()
             await asyncio.gather(self._driver, return_exceptions=True)
@@ -109,12 +109,13 @@ class LocalSampler:
                     continue
                 self._deliver(await self.run(self._visit(self._take())))
                 await asyncio.sleep(0)
-        except (RuntimeError, ValueError, MemoryError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told, and not a log
+            cause = f"the model failed: {type(error).__name__}: {error}"
+            self._fail(ModelError("ENGINE", cause, detail=traceback.format_exc()))
             self._batch.abort()
-            self._fail(PolicyError("ENGINE", f"the model failed: {error}", detail=traceback.format_exc()))
         finally:
             # Whatever ended the driver, nobody is left waiting for it.
-            self._fail(PolicyError("ENGINE", "the sampler stopped"))
+            self._fail(ModelError("ENGINE", "the sampler stopped"))
 
     def _take(self) -> list[Request]:
         """The requests to admit next, in the order of their keys."""
@@ -144,9 +145,10 @@ class LocalSampler:
             else:
                 future.set_exception(outcome)
 
-    def _fail(self, error: PolicyError) -> None:
+    def _fail(self, error: ModelError) -> None:
+        """Give everyone who waits an error of their own: one that is raised in many tasks grows by each traceback."""
         for future in list(self._futures.values()):
             if not future.done():
-                future.set_exception(PolicyError(error.fault.code, error.fault.message, error.fault.detail))
+                future.set_exception(ModelError(error.fault.code, error.fault.message, error.fault.detail))
         self._futures.clear()
         self._queue.clear()

@@ -6,7 +6,9 @@ computes its share of the rows, and gradients are summed. ``update_metrics`` say
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ import torch
 from torch import Tensor
 
 from spadework import types
-from spadework.errors import ConfigError
+from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import Caps, Hyperparameters, Metrics, Policy, RoleStep
 from spadework.policies.hyperparameters import ALL_ROLES, plan_steps
 from spadework.policies.local.checkpoint import Checkpoint, read_checkpoint, replace_folder, write_checkpoint
@@ -89,6 +91,7 @@ class LocalTrainer:
         self._device = next(model.parameters()).device
         self._pass = self._pass_of(model)
         self._start: TargetPass | None = None
+        self._stopped = threading.Event()
         # Taken after sharding, which replaces the parameters.
         self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
         self._optimizers = Optimizers(self._trained)
@@ -109,12 +112,21 @@ class LocalTrainer:
         Raises:
             PolicyError: The engine was closed.
         """
-        return await self._policy.run(lambda: self.update(True, batch, hp))
+        return await self._in_thread(True, batch, hp)
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask: a plain sum, normalised by the caller."""
         plain = dataclasses.replace(hp, kl_coef=0.0, entropy_coef=0.0, role_steps=())
-        return await self._policy.run(lambda: self.update(False, batch, plain))
+        return await self._in_thread(False, batch, plain)
+
+    async def _in_thread(self, surrogate: bool, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
+        """``update`` in the model's thread. When this is cancelled, the thread stops at the next pack."""
+        self._stopped.clear()
+        try:
+            return await self._policy.run(lambda: self.update(surrogate, batch, hp))
+        except asyncio.CancelledError:
+            self._stopped.set()
+            raise
 
     async def sync(self) -> SyncedPolicy:
         """Copy the trained weights into the sampler; its version grows by one and its prefixes are forgotten."""
@@ -237,6 +249,7 @@ class LocalTrainer:
     ) -> None:
         """Add up the gradients of one optimiser step over its packs, and over the ranks."""
         for pack, old in zip(packed.packs, olds, strict=True):
+            self._check_stopped()
             logprobs, entropy = self._pass(pack)
             loss = loss_of(pack, logprobs, logprobs.detach() if old is None else old)
             metrics.add_pack(loss, pack.tokens.shape[1])
@@ -251,6 +264,12 @@ class LocalTrainer:
             loss.backward()  # type: ignore[no-untyped-call]
         if self._ranks is not None and not self._options.shard:
             self._ranks.sum_gradients(self._trained.values())
+
+    def _check_stopped(self) -> None:
+        """Raises ``PolicyError`` once nobody waits for this update any more. Several ranks finish theirs in step."""
+        if self._stopped.is_set() and self._ranks is None:
+            self._optimizers.clear_gradients()
+            raise PolicyError("STOPPED", "the update was cancelled")
 
     def _reference(self, pack: PackTensors) -> Tensor:
         """Log-probabilities of the start model: the adapter switched off, or a copy loaded when first needed."""

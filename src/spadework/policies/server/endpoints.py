@@ -1,7 +1,8 @@
 """Requests to one or several HTTP endpoints that serve the same model: routed, bounded, retried, counted.
 
 A conversation stays with one endpoint, whose prefix cache knows it, as long as that answers (weighted rendezvous
-hashing). Everything that can go wrong becomes a ``PolicyError`` with a code of its own, after bounded retries.
+hashing). Everything that can go wrong becomes a ``PolicyError`` with a code of its own, after bounded retries. A field
+that a server refuses by name is left out from then on, where a request does without it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import asyncio
 import email.utils
 import hashlib
 import json
+import logging
 import math
+import os
 import random
+import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -25,8 +29,12 @@ from spadework.errors import PolicyError
 from spadework.policies.base import Metrics
 from spadework.policies.server.budget import Budget
 from spadework.policies.server.openai_wire import Unusable
+from spadework.policies.server.refusals import message_of, refused_fields
+from spadework.text import clean_json
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 MOST_BYTES = 64 << 20
 """Of one response; what is longer is no answer."""
@@ -34,6 +42,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds: a retry waits a random share of the first, doubled for each further one up to the longest."""
 COOL_OFF = 5.0
 """Seconds for which an endpoint that refused a connection comes after the others."""
+CONNECT_SECONDS = 15.0
+"""Within which an endpoint takes a connection; one that needs longer cannot be reached."""
 SESSION = "X-Session-Id"
 """Header that names the conversation: a router in front of several servers can keep it with one of them."""
 _OVERLOADED = (429, 503, 529)
@@ -44,16 +54,29 @@ _TOO_LONG = ("context length", "maximum context", "context_length", "too long", 
 class _Failure(Exception):
     """One attempt failed."""
 
-    def __init__(self, code: str, message: str, *, final: bool = False, pause: float = 0.0) -> None:
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        final: bool = False,
+        pause: float = 0.0,
+        refused: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__(message)
         self.code, self.message, self.final, self.pause = code, message, final, pause
+        self.refused = refused
+        """Optional fields that the server does not take: the request can go on without them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
+    """One request. Without ``content`` it is a GET; ``optional`` are the fields of the body that may be left out."""
+
     path: str
-    content: bytes
+    content: bytes | None
     route: str
+    optional: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -82,32 +105,46 @@ class Endpoints:
         self._client: httpx.AsyncClient | None = None
         self._jitter = random.Random()
         self._counts: Counter[str] = Counter()
+        self.dropped: set[str] = set()
+        """Fields that an endpoint refused, which no request holds any more."""
 
-    async def ask(self, path: str, body: Mapping[str, Any], route: str, read: Callable[[Any], T]) -> T:
+    async def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        route: str,
+        read: Callable[[Any], T],
+        optional: Collection[str] = (),
+    ) -> T:
         """POST ``body`` until ``read`` takes the answer; ``route`` names the conversation.
 
-        The deadline runs while a request is under way or pauses, not while it waits for room in the budget.
+        The deadline runs while a request is under way or pauses, not while it waits for room in the budget. A field of
+        ``optional`` that the server refuses by name is left out of this request and of all later ones.
 
         Raises:
             PolicyError: no usable answer within the retries and the deadline.
         """
         self._counts["requests"] += 1
-        call = _Call(path, json.dumps(body).encode(), route)
         failure: _Failure | None = None
         tried: Counter[_Host] = Counter()
+        attempt = 0
         try:
             async with asyncio.timeout(self.settings.deadline_seconds) as deadline:
-                for attempt in range(self.settings.retries + 1):
+                while True:
                     host = min(self._order(route), key=tried.__getitem__)
                     tried[host] += 1
+                    call = self._call(path, body, route, optional)
                     try:
                         return await self._try(host, call, read, deadline)
                     except _Failure as error:
                         failure = error
-                    if failure.final or attempt == self.settings.retries:
-                        break
-                    pause = self._pause(attempt, failure)
-                    if pause > (deadline.when() or 0.0) - asyncio.get_running_loop().time():
+                    if failure.refused:
+                        self._drop(failure)
+                        pause: float | None = 0.0
+                    else:
+                        pause = self._pause(attempt, failure, deadline)
+                        attempt += 1
+                    if pause is None:
                         break
                     self._counts[f"retried/{failure.code}"] += 1
                     await asyncio.sleep(pause)
@@ -117,6 +154,19 @@ class Endpoints:
             raise self._fault("DEADLINE", seconds + last) from None
         assert failure is not None
         raise self._fault(failure.code, failure.message)
+
+    async def models(self) -> tuple[str, ...]:
+        """The names that the first endpoint says it serves (``GET /models``); empty where it does not say."""
+        try:
+            data = await self._post(self._hosts[0], _Call("/models", None, ""))
+            return tuple(str(one["id"]) for one in data["data"])
+        except (_Failure, LookupError, TypeError):
+            return ()
+
+    def take_over(self, other: Endpoints) -> None:
+        """Take over what another client of the same model has counted, and which fields were refused to it."""
+        self._counts.update(other._counts)
+        self.dropped |= other.dropped
 
     def take_metrics(self) -> Metrics:
         """Requests, retries, faults, tokens and cost since the last time."""
@@ -135,6 +185,18 @@ class Endpoints:
         """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
+
+    def _call(self, path: str, body: Mapping[str, Any], route: str, optional: Collection[str]) -> _Call:
+        sent = {name: value for name, value in body.items() if name not in self.dropped or name not in optional}
+        return _Call(path, json.dumps(sent).encode(), route, frozenset(optional) & sent.keys())
+
+    def _drop(self, failure: _Failure) -> None:
+        """Leave the refused fields out from now on, and say so once."""
+        new = sorted(failure.refused - self.dropped)
+        self.dropped |= failure.refused
+        if new:
+            fields = ", ".join(new)
+            _log.warning("%s: requests go on without the refused %s (endpoint.without)", failure.message, fields)
 
     def _order(self, route: str) -> list[_Host]:
         """Endpoints for a conversation, first choice first; those that refuse connections come last."""
@@ -155,11 +217,14 @@ class Endpoints:
         deadline.reschedule(None)
         async with host.budget.slot() as slot:
             deadline.reschedule(loop.time() + left)
+            data: Any = None
             try:
                 data = await self._post(host, call)
                 answer = read(data)
             except Unusable as error:
-                raise _Failure("UNUSABLE", f"the answer cannot be used: {error}") from None
+                head = self._masked(json.dumps(data))
+                message = f"{host.url} gave an answer that cannot be used: {error}; it begins with {head}"
+                raise _Failure("UNUSABLE", message) from None
             except _Failure as error:
                 slot.overloaded = error.code in ("OVERLOADED", "TIMEOUT")
                 raise
@@ -172,25 +237,30 @@ class Endpoints:
                 status, headers, raw = await self._exchange(host, call)
         except TimeoutError:
             raise _Failure("TIMEOUT", f"{host.url} took longer than {self.settings.timeout_seconds:g} s") from None
-        except httpx.ConnectError as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             host.down_until = time.monotonic() + COOL_OFF
-            raise _Failure("CONNECTION", f"{host.url} cannot be reached: {error}") from None
+            raise _Failure("CONNECTION", f"{host.url} cannot be reached: {_cause(error)}") from None
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise _Failure("CONNECTION", f"{host.url} broke off: {type(error).__name__} {error}") from None
         if status != 200:
-            raise _refusal(host.url, status, headers, self._said(raw))
+            message = f"{host.url} answered {status}: {self._masked(message_of(raw))}"
+            refused = refused_fields(raw, call.optional) if status in (400, 422) else frozenset()
+            raise _refusal(status, headers, message, refused)
         try:
-            return json.loads(raw)
+            return clean_json(json.loads(raw))
         except (ValueError, RecursionError):
-            raise _Failure("NOT_JSON", f"{host.url} answered what is no JSON: {self._said(raw)!r}") from None
+            head = self._masked(message_of(raw))
+            raise _Failure("NOT_JSON", f"{host.url} answered what is no JSON: {head!r}") from None
 
     async def _exchange(self, host: _Host, call: _Call) -> tuple[int, httpx.Headers, bytes]:
         if self._client is None:
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.settings.concurrency)
-            self._client = httpx.AsyncClient(timeout=None, limits=limits, headers=headers)
+            timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
+            self._client = httpx.AsyncClient(timeout=timeout, limits=limits, headers=headers)
         told = {"Content-Type": "application/json", SESSION: call.route}
-        request = self._client.build_request("POST", f"{host.url}{call.path}", content=call.content, headers=told)
+        method = "GET" if call.content is None else "POST"
+        request = self._client.build_request(method, f"{host.url}{call.path}", content=call.content, headers=told)
         response = await self._client.send(request, stream=True)
         try:
             parts, size = [], 0
@@ -203,32 +273,44 @@ class Endpoints:
         finally:
             await response.aclose()
 
-    def _said(self, raw: bytes) -> str:
-        """The start of a body for people; the key is never in it."""
-        text = raw[:2000].decode(errors="replace")
-        try:
-            error = json.loads(raw)["error"]
-            text = str(error["message"] if isinstance(error, dict) else error)
-        except (ValueError, LookupError, TypeError, RecursionError):
-            pass
+    def _masked(self, text: str) -> str:
+        """The start of a text for people; the key is never in it."""
         return (text.replace(self._key, "***") if self._key else text)[:300]
 
-    def _pause(self, attempt: int, failure: _Failure) -> float:
-        return max(failure.pause, self._jitter.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt)))
+    def _pause(self, attempt: int, failure: _Failure, deadline: asyncio.Timeout) -> float | None:
+        """Seconds to wait before the next attempt; ``None`` where there is to be none."""
+        if failure.final or attempt == self.settings.retries:
+            return None
+        pause = max(failure.pause, self._jitter.uniform(0, min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt)))
+        left = (deadline.when() or 0.0) - asyncio.get_running_loop().time()
+        return pause if pause <= left else None
 
     def _fault(self, code: str, message: str) -> PolicyError:
         self._counts[f"faults/{code}"] += 1
         return PolicyError(code, message)
 
 
-def _refusal(url: str, status: int, headers: Mapping[str, str], said: str) -> _Failure:
-    message = f"{url} answered {status}: {said}"
+def _refusal(status: int, headers: Mapping[str, str], message: str, refused: frozenset[str]) -> _Failure:
     if status in _OVERLOADED:
         return _Failure("OVERLOADED", message, pause=_retry_after(headers.get("Retry-After", "")))
     if status in _RETRIED or status >= 500:
         return _Failure("SERVER", message, pause=_retry_after(headers.get("Retry-After", "")))
-    too_long = status in (400, 413, 422) and any(mark in said.lower() for mark in _TOO_LONG)
-    return _Failure("TOO_LONG" if too_long else "REFUSED", message, final=True)
+    too_long = status in (400, 413, 422) and any(mark in message.lower() for mark in _TOO_LONG)
+    if too_long:
+        return _Failure("TOO_LONG", message, final=True)
+    return _Failure("REFUSED", message, final=True, refused=refused)
+
+
+def _cause(error: BaseException) -> str:
+    """What the system says of a connection that failed, which httpx keeps some causes down."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, socket.gaierror):
+            return str(inner.strerror)
+        if isinstance(inner, OSError) and inner.errno:
+            return os.strerror(inner.errno)
+        inner = inner.__cause__ or inner.__context__
+    return str(error) or f"it took no connection within {CONNECT_SECONDS:g} s"
 
 
 def _retry_after(value: str) -> float:

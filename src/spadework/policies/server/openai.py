@@ -20,7 +20,15 @@ from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import Completion, Message, Metrics, SamplingParams
 from spadework.policies.chat import Record
 from spadework.policies.server.endpoints import Endpoints
-from spadework.policies.server.openai_wire import Answer, Body, read_answer, request_body, told_tools, user_side
+from spadework.policies.server.openai_wire import (
+    Answer,
+    Body,
+    optional_fields,
+    read_answer,
+    request_body,
+    told_tools,
+    user_side,
+)
 from spadework.types import Key, Segment, derive_seed
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -73,7 +81,10 @@ class OpenAICompatPolicy:
             raise PolicyError("REFUSED", "a grammar was asked for, which this endpoint cannot be bound to")
         seed = derive_seed(self.run_seed, *key) % 2**31
         body = request_body(self.settings, self.model, messages, tools, params, seed)
-        answer = await self.endpoints.ask("/chat/completions", body, route, lambda data: read_answer(data, params))
+        optional = optional_fields(self.settings, body)
+        answer = await self.endpoints.ask(
+            "/chat/completions", body, route, lambda data: read_answer(data, params), optional
+        )
         self.endpoints.count(answer.prompt_count, answer.completion_count)
         return answer
 
@@ -85,6 +96,11 @@ class OpenAICompatPolicy:
     def count_tokens(self, text: str) -> int:
         """An estimate from the text's length."""
         return int(len(text) / CHARACTERS_PER_TOKEN) + bool(text)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Fields that the server refused, so that no request holds them any more."""
+        return tuple(sorted(self.endpoints.dropped))
 
     def take_metrics(self) -> Metrics:
         """Counts since the last time: requests, retries and faults by code, tokens, cost."""
@@ -128,7 +144,10 @@ class EndpointChat:
             raise ValueError("the assistant spoke last: observe() a message before the next reply()")
         history = self._heard()
         begun: list[Body] = [{"role": "assistant", "content": self._prefill}] if self._prefill else []
-        answer = await self._policy.ask([*history, *begun], self._tools, params, key, self._route)
+        try:
+            answer = await self._policy.ask([*history, *begun], self._tools, params, key, self._route)
+        except PolicyError as error:
+            raise _explained(error) from None
         completion = Completion(answer.text, answer.tokens, answer.logprobs, answer.finish_reason, 0)
         self._record(answer, completion, params.temperature)
         said = {**answer.message, "content": self._prefill + answer.message["content"]}
@@ -183,3 +202,11 @@ class EndpointChat:
 
     def _estimate(self, messages: Sequence[Mapping[str, Any]]) -> int:
         return sum(4 + self._policy.count_tokens(str(message["content"])) for message in messages)
+
+
+def _explained(error: PolicyError) -> PolicyError:
+    """With what to set, where the server cannot continue the reply that a skeleton design begins for it."""
+    if "continue_final_message" not in error.fault.message:
+        return error
+    message = f"{error.fault.message}; it cannot continue a reply that was begun for it: set designer.skeleton = false"
+    return PolicyError(error.fault.code, message, error.fault.detail)

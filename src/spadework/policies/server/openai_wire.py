@@ -1,7 +1,8 @@
 """The chat-completions call as plain data: what is sent, and what a usable answer looks like. No network here.
 
-Fields beyond OpenAI's are sent only to servers that know them (``server``): a hosted endpoint refuses what it does not
-know. An answer that contradicts itself is no answer: ``read_answer`` raises ``Unusable`` and never guesses.
+Fields beyond OpenAI's are sent only to servers that know them (``server``), but for ``top_k`` where it is asked for: a
+hosted endpoint refuses what it does not know, and is then asked without it (``optional_fields``). An answer that
+contradicts itself is no answer: ``read_answer`` raises ``Unusable`` and never guesses.
 """
 
 from __future__ import annotations
@@ -23,6 +24,15 @@ _NATIVE: dict[str, Body] = {
     "sglang": {"logprobs": True, "return_meta_info": True, "no_stop_trim": True},
 }
 """What each kind of server is asked for beside a reply: ids, log-probabilities, and the stop string kept."""
+
+
+_NEEDED = frozenset(
+    (
+        *("model", "messages", "tools", "stream", "stop", "max_tokens", "max_completion_tokens"),
+        *("add_generation_prompt", "continue_final_message"),
+    )
+)
+"""Fields without which a request would be another one: never left out because a server refuses them."""
 
 
 class Unusable(ValueError):
@@ -75,6 +85,11 @@ def request_body(
     return {key: value for key, value in (body | dict(settings.extra)).items() if key not in settings.without}
 
 
+def optional_fields(settings: EndpointSection, body: Mapping[str, Any]) -> frozenset[str]:
+    """The fields of a request that it can go without: neither its substance, nor what the user asked for by name."""
+    return frozenset(body) - _NEEDED - frozenset(settings.extra)
+
+
 def told_tools(tools: Sequence[Mapping[str, Any]]) -> str:
     """Tools as text, for servers that do not take them."""
     return "Tools:\n" + "\n".join(json.dumps(tool.get("function", tool)) for tool in tools)
@@ -114,8 +129,8 @@ def read_answer(data: Any, params: SamplingParams) -> Answer:
     if not isinstance(message, dict):
         raise Unusable("its choice holds no message")
     calls = _calls(message)
-    text = _text(message, calls)
     reason = choice.get("finish_reason")
+    text = _text(message, calls, cut=reason == "length")
     if reason not in ("stop", "length", "tool_calls"):
         raise Unusable(f"it ended by {reason!r}")
     if reason == "stop":
@@ -149,10 +164,10 @@ def _choice(data: Any) -> Body:
     return first
 
 
-def _text(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> str:
-    """What was said, calls included in the form that the agent is asked for."""
+def _text(message: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], *, cut: bool) -> str:
+    """What was said, calls included in the form that the agent is asked for; a reply may be cut before it says any."""
     content = message.get("content")
-    if content is None and (calls or message.get("reasoning_content") or message.get("reasoning")):
+    if content is None and (cut or calls or message.get("reasoning_content") or message.get("reasoning")):
         content = ""
     if not isinstance(content, str):
         raise Unusable("its message holds no text")

@@ -13,6 +13,8 @@ from spadework.types import Design
 
 FEWEST = 8
 """Designs below which nothing is said: a few always look alike."""
+MAX_STRUCTURE_SHARE = 1 / 3
+"""Share of the designs with one structure above which the alarm goes off."""
 
 
 class CollapseAlarm:
@@ -38,7 +40,7 @@ class CollapseAlarm:
         if len(self._sources) < FEWEST:
             return metrics, []
         n, settings, lines = len(self._sources), self.settings, []
-        if share > settings.max_structure_share:
+        if share > MAX_STRUCTURE_SHARE:
             lines.append(f"collapse: {share:.0%} of the last {n} designs have one structure")
         if vendi < settings.min_vendi:
             lines.append(f"collapse: the last {n} designs are as diverse as {vendi * n:.1f} (Vendi score)")

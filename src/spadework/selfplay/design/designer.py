@@ -23,6 +23,7 @@ from spadework.selfplay.design.prompts import Brief, design_messages, skeleton_g
 from spadework.selfplay.design.variants import draw_task
 from spadework.selfplay.keys import check_key, design_key, hint_key
 from spadework.selfplay.records import Example, JudgedProgram
+from spadework.text import word_ends
 from spadework.types import Design, Document, Domain, Environment, Fault, Key, Segment, derive_seed
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
@@ -81,9 +82,9 @@ def cut_to_tokens(document: Document, limit: int, count: Callable[[str], int]) -
     """The document's longest run of whole words from its start that ``count`` puts at ``limit`` tokens or fewer."""
     if count(document.text) <= limit:
         return document
-    words = document.text.split(" ")
-    kept = bisect.bisect_right(range(1, len(words)), limit, key=lambda n: count(" ".join(words[:n])))
-    return dataclasses.replace(document, text=" ".join(words[:kept]))
+    ends = [0, *word_ends(document.text)]
+    kept = bisect.bisect_right(ends[1:], limit, key=lambda end: count(document.text[:end]))
+    return dataclasses.replace(document, text=document.text[: ends[kept]])
 
 
 def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from spadework.errors import ConfigError
 from spadework.selfplay.design.variants import Task
+from spadework.text import decode
 from spadework.types import Document, Domain, Environment
 
 
@@ -40,17 +41,17 @@ def load_examples(folder: Path, domain: Domain) -> tuple[ExampleEnvironment, ...
 def _load(path: Path, domain: Domain) -> ExampleEnvironment:
     described = path.with_suffix(".toml")
     try:
-        data = tomllib.loads(described.read_text(encoding="utf-8"))
+        data = tomllib.loads(decode(described.read_bytes()))
         title, text, hint, skill = (str(data[key]) for key in ("title", "document", "hint", "skill"))
     except FileNotFoundError:
         raise ConfigError(
             f"{path}: {described.name} is missing; it holds title, skill, level, document, hint"
         ) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise ConfigError(f"{described}: not valid TOML: {error}") from None
     except KeyError as error:
         raise ConfigError(f"{described}: the key {error.args[0]} is missing") from None
-    source = path.read_text(encoding="utf-8")
+    source = decode(path.read_bytes())
     document = Document(f"examples/{path.stem}", text.strip(), {"title": title})
     environment = Environment(
         id=environment_id(source),

@@ -6,6 +6,7 @@ more, and then the attempt is given up as such.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from spadework.envs.check.findings import Finding, fatal
@@ -42,7 +43,7 @@ class Validator:
         """Judge one program. Raises ``SandboxError`` when the sandbox failed twice."""
         if not source.strip():
             return Verdict(("ENV001 the reply holds no Python block",))
-        static = fatal(check_source(source, self.checks.domain))
+        static = fatal(await asyncio.to_thread(check_source, source, self.checks.domain))
         if static:
             return Verdict(_texts(static))
         try:

@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from spadework import types
 from spadework.config import RunConfig
 from spadework.envs.check.players import Play
+from spadework.episode import first_observation, told
 from spadework.policies.base import Chat, Hyperparameters, Message, Policy, Trainer
-from spadework.rollout import first_observation, told
 from spadework.selfplay.design.examples import ExampleEnvironment
 from spadework.selfplay.design.prompts import (
     Brief,

@@ -24,7 +24,7 @@ from statistics import NormalDist
 from spadework.config import PlaySection, RewardSection
 from spadework.intervals import Interval
 from spadework.selfplay.records import Evidence
-from spadework.selfplay.score.rewards import SkillAverages, raw_reward
+from spadework.selfplay.score.rewards import build_reward
 from spadework.selfplay.score.seeds import Weights, seed_means
 from spadework.types import Group, derive_seed
 
@@ -48,8 +48,8 @@ class Allocation:
 
     def __init__(self, play: PlaySection, reward: RewardSection, full: int, window: int = 1) -> None:
         """``full`` is the larger count of both arms, ``window`` the cycles whose mean return counts in the reward."""
-        self.play, self.reward, self.full, self.window = play, reward, full, window
-        self._nobody = SkillAverages(reward.gamma_fast, reward.gamma_slow)
+        self.play, self.full, self.window = play, full, window
+        self._reward = build_reward(reward)
         looks = range(play.start_episodes, full, play.batch_episodes)
         self._looks = tuple(looks) if play.allocation == "adaptive" else ()
 
@@ -122,12 +122,10 @@ class Allocation:
         return max(raws) - min(raws)
 
     def _raw(self, solved: float, regret: float) -> float:
-        if self.reward.type in ("learning_potential", "micro_lp"):
-            return solved  # a difference of returns: as wide as the return's own interval
-        evidence = Evidence("", Interval(regret), solved, (solved,), (min(1.0, max(0.0, solved)),))
-        raw = raw_reward(evidence, self.reward, self._nobody)
-        assert raw is not None
-        return raw
+        """The raw reward at these means; of a reward that needs more than means, the return in its place."""
+        if not self._reward.of_means:
+            return solved
+        return self._reward(Evidence("", Interval(regret), solved, (solved,), (min(1.0, max(0.0, solved)),)))
 
 
 def _seen(arms: Mapping[str, Group]) -> dict[int, Seen]:

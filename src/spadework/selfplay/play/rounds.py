@@ -11,7 +11,7 @@ from spadework.selfplay.play.plan import group_episodes
 from spadework.selfplay.steps import Step
 from spadework.types import CONTROL_ARMS, Environment, Episode, Fault, Group, Key
 
-LATE = Fault("endpoint", "LATE", "it had not ended when the cycle's play.deadline_seconds ran out")
+LATE = Fault("late", "LATE", "it had not ended when the cycle's play.deadline_seconds ran out")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,8 @@
 
 All environments begin at one level. When enough was tried at the top of an environment's window, the win rate there
 is looked at once: high enough and the window grows by a level, up to its width, and then slides. Either way counting
-begins anew. Levels are drawn from the windows uniformly, or by learning potential.
+begins anew. Levels are drawn from the windows uniformly, or by learning potential: how far two moving averages of a
+level's return, a fast and a slow one, lie apart.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from spadework.config import DifficultySection
-from spadework.selfplay.score.rewards import SkillAverages
 
 
 @dataclass(slots=True)
@@ -60,13 +60,14 @@ class Controller:
 
     Args:
         settings: how windows move, and how levels are drawn.
-        averages: keeps what each level paid, for learning potential.
     """
 
-    def __init__(self, settings: DifficultySection, averages: SkillAverages) -> None:
-        self.settings, self._averages = settings, averages
+    def __init__(self, settings: DifficultySection) -> None:
+        self.settings = settings
         self._spans: dict[str, Span] = {}
         self._windows: dict[str, Window] = {}
+        self._fast: dict[str, float] = {}
+        self._slow: dict[str, float] = {}
         self._potential: dict[str, float] = {}
         self._promotions = 0
 
@@ -80,7 +81,7 @@ class Controller:
         """Forget all other environments."""
         self._spans = {name: span for name, span in self._spans.items() if name in names}
         self._windows = {name: window for name, window in self._windows.items() if name in names}
-        for levels in (self._potential, self._averages.fast, self._averages.slow):
+        for levels in (self._potential, self._fast, self._slow):
             for cell in [cell for cell in levels if cell.rpartition("/")[0] not in names]:
                 del levels[cell]
 
@@ -108,17 +109,22 @@ class Controller:
     def learn(self, name: str, level: int, wins: int, tries: int, mean_return: float) -> bool:
         """Take in what was played at a level; True when the environment is promoted.
 
-        A level's learning potential is how far its return moved from its own slow average; 1 until it was played twice.
+        A level's learning potential is |mu_fast - mu_slow| of its returns; 1 until it was played twice.
         """
         if not tries or math.isnan(mean_return):
             return False
-        cell = _cell(name, level)
-        if cell in self._averages.slow:
-            self._potential[cell] = abs(mean_return - self._averages.slow[cell])
-        self._averages.update(cell, mean_return)
+        self._average(_cell(name, level), mean_return)
         promoted = self._windows[name].learn(level, wins, tries, self.settings, self._spans[name].top)
         self._promotions += promoted
         return promoted
+
+    def _average(self, cell: str, mean_return: float) -> None:
+        """Move both averages of a level; its first return initialises them."""
+        known = cell in self._slow
+        for averages, gamma in ((self._fast, self.settings.gamma_fast), (self._slow, self.settings.gamma_slow)):
+            averages[cell] = (1.0 - gamma) * averages.get(cell, mean_return) + gamma * mean_return
+        if known:
+            self._potential[cell] = abs(self._fast[cell] - self._slow[cell])
 
     def state_dict(self) -> dict[str, Any]:
         """Windows with their counts, and what is known of each level."""
@@ -126,7 +132,7 @@ class Controller:
             "windows": {name: asdict(window) for name, window in self._windows.items()},
             "spans": {name: asdict(span) for name, span in self._spans.items()},
             "potential": dict(self._potential),
-            "averages": self._averages.state_dict(),
+            "averages": {"fast": dict(self._fast), "slow": dict(self._slow)},
             "promotions": self._promotions,
         }
 
@@ -135,7 +141,7 @@ class Controller:
         self._spans |= {name: Span(**span) for name, span in state["spans"].items()}
         self._windows |= {name: Window(**window) for name, window in state["windows"].items()}
         self._potential = dict(state["potential"])
-        self._averages.load_state_dict(state["averages"])
+        self._fast, self._slow = dict(state["averages"]["fast"]), dict(state["averages"]["slow"])
         self._promotions = int(state["promotions"])
 
     def metrics(self) -> dict[str, float]:

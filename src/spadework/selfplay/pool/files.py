@@ -20,15 +20,20 @@ from typing import Any
 
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError
+from spadework.runs.files import write_whole
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.packaged import packaged_pool
+from spadework.text import clean, clean_json, decode
 from spadework.types import Domain, Environment
 
 COLUMNS = (
     *("id", "source", "hint", "skill", "domain", "document_id", "cycle", "designer_version", "parents", "design_id"),
     "sha256",
 )
+FORMAT = 2
+"""Of our pools, in the metadata of the Parquet file. Version 0.1 wrote no number; a file without one is of format 1."""
+_FORMAT_KEY = "spadework.format"
 _TOOL_USE = re.compile(r"\b(?:ToolUseBaseEnv|SqliteToolEnv)\b|\bdef tool_\w+\(")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
 _NAMES = {
@@ -65,16 +70,16 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
     named = parse_named(str(path))
     if named is not None:
         yield from (PoolEntry(environment.id, environment) for environment in packaged_pool(named))
+    elif not path.exists():
+        raise ConfigError(f"{path}: there is no such pool")
     elif (path / "run.sqlite").is_file():
         yield from _run(path)
     elif path.is_dir():
         yield from _folder(path)
     elif path.suffix == ".parquet":
         yield from _parquet(path)
-    elif path.suffix == ".py" and path.exists():
-        yield _entry(_described(path), _text(path), path.stem)
-    elif not path.exists():
-        raise ConfigError(f"{path}: there is no such pool")
+    elif path.suffix == ".py":
+        yield _entry(_described(path), path.read_bytes(), path.stem)
     else:
         raise ConfigError(f"{path}: a pool is a Parquet file, a folder of programs, or one program")
 
@@ -104,18 +109,17 @@ def load_pool(path: Path) -> tuple[Environment, ...]:
 
 
 def write_pool(path: Path, environments: Iterable[Environment]) -> None:
-    """Write our format, beside and then into place."""
+    """Write our format, whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     texts = [(name, pa.string()) for name in COLUMNS if name not in ("cycle", "designer_version", "parents")]
     numbers = [("cycle", pa.int64()), ("designer_version", pa.int64()), ("parents", pa.list_(pa.string()))]
-    schema = pa.schema([*texts, *numbers])
+    schema = pa.schema([*texts, *numbers], metadata={_FORMAT_KEY: str(FORMAT)})
     rows = [{**{name: getattr(one, name) for name in COLUMNS}, "parents": list(one.parents)} for one in environments]
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.tmp")
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), aside, compression="zstd")
-    aside.replace(path)
+    table = pa.Table.from_pylist(rows, schema=schema)
+    write_whole(path, lambda aside: pq.write_table(table, aside, compression="zstd"))
 
 
 def _run(path: Path) -> Iterator[PoolEntry]:
@@ -136,6 +140,7 @@ def _parquet(path: Path) -> Iterator[PoolEntry]:
 
     try:
         file = pq.ParquetFile(path)
+        _check_format(path, file.schema_arrow.metadata or {})
         columns = set(file.schema_arrow.names)
         source = next((name for name in _NAMES["source"] if name in columns), None)
         if source is None:
@@ -145,8 +150,17 @@ def _parquet(path: Path) -> Iterator[PoolEntry]:
             for row in batch.to_pylist():
                 yield _entry(row, row[source], f"{path.stem}:{index}")
                 index += 1
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise ConfigError(f"{path}: cannot be read as Parquet: {error}") from None
+
+
+def _check_format(path: Path, metadata: Mapping[bytes, bytes]) -> None:
+    form = metadata.get(_FORMAT_KEY.encode(), b"1").decode()
+    if not form.isdigit() or int(form) > FORMAT:
+        raise ConfigError(
+            f"{path} was written by a newer version of spadework (format {form}, this version knows {FORMAT}): "
+            "install that version to read it"
+        )
 
 
 def _folder(path: Path) -> Iterator[PoolEntry]:
@@ -162,7 +176,7 @@ def _folder(path: Path) -> Iterator[PoolEntry]:
         if not programs:
             raise ConfigError(f"{path}: holds neither manifest.json, nor Parquet, nor programs")
         for program in programs:
-            yield _entry(_described(program), _text(program), program.stem)
+            yield _entry(_described(program), program.read_bytes(), program.stem)
 
 
 def _described(program: Path) -> dict[str, Any]:
@@ -170,15 +184,15 @@ def _described(program: Path) -> dict[str, Any]:
     data: dict[str, Any] = {}
     if described.exists():
         try:
-            data = tomllib.loads(described.read_text("utf-8"))
-        except tomllib.TOMLDecodeError as error:
+            data = tomllib.loads(decode(described.read_bytes()))
+        except ValueError as error:
             raise ConfigError(f"{described}: not valid TOML: {error}") from None
     return {**data, "file": program.name}
 
 
 def _manifest(path: Path, manifest: Path) -> Iterator[PoolEntry]:
     try:
-        data = json.loads(manifest.read_text("utf-8"))
+        data = clean_json(json.loads(decode(manifest.read_bytes())))
     except ValueError as error:
         raise ConfigError(f"{manifest}: not valid JSON: {error}") from None
     named: set[str] = set()
@@ -189,12 +203,12 @@ def _manifest(path: Path, manifest: Path) -> Iterator[PoolEntry]:
             yield _entry(row, "", file, problem="lies outside of the pool")
         elif program.exists():
             named.add(program.name)
-            yield _entry(row, _text(program), f"{path.name}:{index}")
+            yield _entry(row, program.read_bytes(), f"{path.name}:{index}")
         else:
             yield _entry(row, "", file, problem="the file is missing")
     for program in sorted(path.glob("*.py")):
         if program.name not in named:
-            yield _entry({"file": program.name}, _text(program), program.stem)
+            yield _entry({"file": program.name}, program.read_bytes(), program.stem)
 
 
 def _rows(data: Any) -> list[Mapping[str, Any]]:
@@ -217,28 +231,62 @@ def _first(row: Mapping[str, Any], what: str) -> Any:
 
 
 def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | None = None) -> PoolEntry:
-    text = source if isinstance(source, str) else ""
+    text, raw, unreadable = _program(source)
     digest = hashlib.sha256(text.encode()).hexdigest()
     claimed = _first(row, "sha256")
-    if problem is None and not text.strip():
-        problem = "the program is empty"
-    elif problem is None and claimed and str(claimed).lower() != digest:
-        problem = "the SHA-256 does not match"
+    numbers = {key: _whole_number(row.get(key)) for key in ("cycle", "designer_version")}
+    wrong = [key for key, number in numbers.items() if number is None]
+    if problem is None:
+        if unreadable:
+            problem = unreadable
+        elif not text.strip():
+            problem = "the program is empty"
+        elif claimed and str(claimed).lower() not in (digest, hashlib.sha256(raw).hexdigest()):
+            problem = "the SHA-256 does not match"
+        elif wrong:
+            problem = f"{wrong[0]} is {row[wrong[0]]!r}, not a whole number"
     name = str(_first(row, "file") or _first(row, "id") or default)
-    ours = "designer_version" in row
+    ours = "designer_version" in row and row.get("id")
     environment = Environment(
         id=str(row["id"]) if ours else digest[:12],
         source=text,
-        hint=str(row.get("hint") or ""),
-        skill=str(_first(row, "skill") or ""),
+        hint=clean(str(row.get("hint") or "")),
+        skill=clean(str(_first(row, "skill") or "")),
         domain=_domain(row.get("domain"), text),
         document_id=str(row.get("document_id") or _first(row, "id") or name),
-        cycle=int(row.get("cycle") or 0),
-        designer_version=int(row.get("designer_version") or 0),
-        parents=tuple(row.get("parents") or ()),
-        design_id=row.get("design_id"),
+        cycle=numbers["cycle"] or 0,
+        designer_version=numbers["designer_version"] or 0,
+        parents=tuple(map(str, parents)) if isinstance(parents := row.get("parents"), list | tuple) else (),
+        design_id=_text_or_none(row.get("design_id")),
     )
     return PoolEntry(name, environment, problem)
+
+
+def _program(source: Any) -> tuple[str, bytes, str | None]:
+    """A program's text, its bytes as they were (a translated line end would break a sum), and why it cannot be read."""
+    if isinstance(source, bytes):
+        try:
+            return decode(source), source, None
+        except ValueError as error:
+            return "", source, f"the program is {error}"
+    if isinstance(source, str):
+        return clean(source), source.encode("utf-8", "surrogatepass"), None
+    return "", b"", None
+
+
+def _whole_number(value: Any) -> int | None:
+    """The number; 0 for a missing one, which pandas writes as NaN; ``None`` for what is none."""
+    if value is None or value == "" or value != value:  # noqa: PLR0124 - only NaN differs from itself
+        return 0
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() else None
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _mended(entry: PoolEntry) -> PoolEntry:
@@ -264,8 +312,3 @@ def _domain(given: object, source: str) -> Domain:
     if given in ("games", "tool_use"):
         return "games" if given == "games" else "tool_use"
     return "tool_use" if _TOOL_USE.search(source) else "games"
-
-
-def _text(path: Path) -> str:
-    """The file as it is: a translated line end would break its sum."""
-    return path.read_bytes().decode("utf-8", errors="replace")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from spadework.selfplay.records import Evidence, design_from_dict, evidence_from_dict
+from spadework.selfplay.records import Evidence, Outcome, design_from_dict, evidence_from_dict
 from spadework.types import Design, plain
 
 
@@ -21,6 +21,20 @@ class Held:
     design: Design
     evidence: Evidence | None
     """``None`` for a rejected design that trains with a reward of its own."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """What one cycle showed of one environment."""
+
+    unhinted_return: float
+    """Mean over its valid unhinted plays; NaN without any."""
+    hung: bool = False
+    """Whether a call of the program ran into its time limit."""
+    seeds: tuple[float, ...] = ()
+    """Mean unhinted return of each seed that was played."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Every valid play, of all arms."""
 
 
 class Ledger:
@@ -42,21 +56,23 @@ class Ledger:
         """Take in a design at its own cycle."""
         self._held.append(Held(design, evidence))
 
-    def observe(
-        self, cycle: int, environment_id: str, unhinted_return: float, hung: bool, seeds: Sequence[float] = ()
-    ) -> None:
-        """Add a cycle's mean unhinted return to an environment's window; NaN (faults left no episode) adds none.
+    def observe(self, cycle: int, environment_id: str, seen: Observed) -> None:
+        """Add what a cycle showed of an environment to its window, where the cycle is in it.
 
-        ``seeds`` are the means of the seeds that it was played on.
+        A mean return of NaN (faults left no episode) adds none.
         """
         for index, held in enumerate(self._held):
             if held.evidence is None or held.design.environment_id != environment_id:
                 continue
             if cycle >= held.design.cycle + self.window:
                 continue
-            window = held.evidence.window if math.isnan(unhinted_return) else (*held.evidence.window, unhinted_return)
+            known = held.evidence
             evidence = dataclasses.replace(
-                held.evidence, window=window, seeds=(*held.evidence.seeds, *seeds), hung=held.evidence.hung or hung
+                known,
+                window=known.window if math.isnan(seen.unhinted_return) else (*known.window, seen.unhinted_return),
+                seeds=(*known.seeds, *seen.seeds),
+                outcomes=(*known.outcomes, *seen.outcomes),
+                hung=known.hung or seen.hung,
             )
             self._held[index] = dataclasses.replace(held, evidence=evidence)
 

@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spadework import types
 from spadework.config import RunConfig
-from spadework.rollout import episode_return
+from spadework.episode import episode_return
+from spadework.errors import RunError
 from spadework.runs.records import cycle_episodes, read_designs, read_environments
 from spadework.runs.store import RunStore, Score
 from spadework.runs.tables import read_sequences
 from spadework.selfplay.play.plan import group_episodes
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
-from spadework.selfplay.score.rows import Scored, build_batch
+from spadework.selfplay.score.rows import Average, Scored, build_batch
 from spadework.selfplay.score.scoring import CycleScores, Scoring
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.types import Design, Episode, Segment
 
 
@@ -49,30 +50,33 @@ def stored_scores(store: RunStore) -> dict[str, Score]:
 
 
 def rescore(store: RunStore, config: RunConfig) -> Rescored:
-    """Score every stored cycle under ``config``, in order."""
+    """Score every stored cycle under ``config``, in order. Raises ``RunError`` for a run that lacks a record."""
     scoring = Scoring(
         config,
         Ledger(config.delay, config.designer.every),
-        SkillAverages(config.reward.gamma_fast, config.reward.gamma_slow),
+        SkillAverages(),
         played=store.config,
     )
     designs: dict[int, list[Design]] = defaultdict(list)
     for design in read_designs(store):
         designs[design.cycle].append(design)
-    skills = {environment.id: environment.skill for environment in read_environments(store)}
     rows = {int(path.stem): path for path in store.sequence_files()}
     scores: dict[str, Score] = {}
     advantages: dict[str, dict[str, float]] = defaultdict(dict)
     differing = []
+    ended = store.ended()
+    known = {environment.id for environment in read_environments(store)}
     for cycle, episodes in cycle_episodes(store):
+        _check_recorded(store, cycle, episodes, known)
         paid = [_repaid(episode, config) for episode in episodes]
-        scored = scoring.cycle(cycle, designs[cycle], group_episodes(paid), skills)
+        scoring.config = _ending_with(cycle, config) if cycle in ended else config
+        scored = scoring.cycle(cycle, designs[cycle], group_episodes(paid))
         scores |= {score.design_id: score for score in scored.scores}
         for row in scored.agent:
             advantages[row.group_id][row.source_id] = row.advantage
         stored = read_sequences(rows[cycle])
         trained = [row for row in stored if any(row.advantages)]  # others were kept for the KL term alone
-        if _batch(scored, stored) != trained:
+        if _batch(scored, stored, scoring.average) != trained:
             differing.append(cycle)
     return Rescored(scores, dict(advantages), tuple(differing))
 
@@ -88,6 +92,20 @@ def moved(old: Rescored, new: Rescored) -> Moved:
     )
 
 
+def _check_recorded(store: RunStore, cycle: int, episodes: Iterable[Episode], known: Collection[str]) -> None:
+    for episode in episodes:
+        if episode.environment_id not in known:
+            raise RunError(
+                f"{store.path} cannot be rescored: cycle {cycle} played the environment {episode.environment_id}, of "
+                "which the run has no record"
+            )
+
+
+def _ending_with(cycle: int, config: RunConfig) -> RunConfig:
+    """The config as it was while ``cycle`` was to be the run's last one, in which all designs that wait are paid."""
+    return config.model_copy(update={"run": config.run.model_copy(update={"cycles": cycle + 1})})
+
+
 def _repaid(episode: Episode, config: RunConfig) -> Episode:
     """The episode with its return under ``config``."""
     if not episode.valid:
@@ -99,12 +117,12 @@ def _repaid(episode: Episode, config: RunConfig) -> Episode:
     )
 
 
-def _batch(scored: CycleScores, stored: Sequence[types.TrainingRow]) -> list[types.TrainingRow]:
+def _batch(scored: CycleScores, stored: Sequence[types.TrainingRow], average: Average) -> list[types.TrainingRow]:
     """The training rows that the scores give; a design's tokens are taken from its stored rows."""
     tokens = _segments(row for row in stored if row.role == "designer")
     designer = [dataclasses.replace(item, segments=tokens.get(item.source_id, ())) for item in scored.designer]
     rows: list[Scored] = [*scored.agent, *designer]
-    return build_batch(rows)
+    return build_batch(rows, average)
 
 
 def _segments(rows: Iterable[types.TrainingRow]) -> dict[str, tuple[Segment, ...]]:

@@ -1,18 +1,26 @@
-"""What the designer is paid (method section 7): raw signals, centring per skill, scale between the roles.
+"""The rewards of the method (section 7): what each says of a design, as a pure function of the evidence of play.
 
-Each raw signal is a pure function of the evidence that play gave; floors come before centring, so that a hopeless
-environment cannot be paid for being less bad than its peers' average.
+A reward that floors does so before centring, so that a hopeless environment cannot be paid for being less bad than the
+average of its peers.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from spadework.config import RewardSection
+from spadework.config.rewards import (
+    BlendSettings,
+    LearningPotentialSettings,
+    MicroLpSettings,
+    PlateauSettings,
+    SpreadSettings,
+)
+from spadework.plugins import NoSettings, Seam, check_tables
 from spadework.selfplay.records import Evidence
+from spadework.selfplay.score.reward import DesignerReward
+from spadework.selfplay.score.skills import moving_average
 
 
 def plateau(solve_rate: float, low: float = 0.4, high: float = 0.6, slope: float = 0.25) -> float:
@@ -21,32 +29,15 @@ def plateau(solve_rate: float, low: float = 0.4, high: float = 0.6, slope: float
     return max(0.0, 1.0 - distance / slope)
 
 
-def floored_regret(evidence: Evidence) -> float:
-    """max(0, hinted - unhinted)."""
-    return max(0.0, evidence.regret)
-
-
-def blend(evidence: Evidence, settings: RewardSection) -> float:
-    """0.6 plateau(w) + 0.4 clip(regret / 0.15, 0, 1): the deployed reward."""
-    share = settings.blend_plateau
-    regret = min(1.0, max(0.0, evidence.regret / settings.regret_scale))
-    return share * _plateau(evidence, settings) + (1.0 - share) * regret
-
-
-def variance(evidence: Evidence) -> float:
-    """R(1 - R) of the unhinted mean return: "learnability"."""
-    return evidence.solve_rate * (1.0 - evidence.solve_rate)
-
-
-def progress(window: Sequence[float], kind: str) -> float:
+def progress(window: Sequence[float], form: str) -> float:
     """``slope``: least-squares slope of the window a cycle; ``halves``: mean of its late half minus the early one.
 
-    0 for fewer than two cycles.
+    The middle cycle of an odd window is in neither half. 0 for fewer than two cycles.
     """
     n = len(window)
     if n < 2:
         return 0.0
-    if kind == "halves":
+    if form == "halves":
         half = n // 2
         return math.fsum(window[-half:]) / half - math.fsum(window[:half]) / half
     centre = (n - 1) / 2
@@ -54,84 +45,148 @@ def progress(window: Sequence[float], kind: str) -> float:
     return over / math.fsum((i - centre) ** 2 for i in range(n))
 
 
-class SkillAverages:
-    """Two exponential averages of the unhinted return a skill; the first value initialises both.
+class Regret(DesignerReward):
+    """max(0, hinted - unhinted) return, of the design cycle."""
 
-    mu <- (1 - gamma) mu + gamma R. Only the slow one is paid against; the fast one is logged.
+    of_means = True
+
+    def __call__(self, evidence: Evidence) -> float:
+        """NaN where an arm was not played."""
+        return _clip(evidence.regret, 0.0, math.inf)
+
+
+class Plateau(DesignerReward):
+    """``plateau`` of the solve rate.
+
+    With ``per_seed`` it is the mean over seeds of the plateau of each seed's own mean return: half of the seeds solved
+    always and half of them never is then worth 0, not 1.
     """
 
-    def __init__(self, gamma_fast: float, gamma_slow: float) -> None:
-        self.gamma_fast, self.gamma_slow = gamma_fast, gamma_slow
-        self.fast: dict[str, float] = {}
-        self.slow: dict[str, float] = {}
+    Settings = PlateauSettings
+    settings: PlateauSettings
+    of_means = True
 
-    def update(self, skill: str, value: float) -> None:
-        """Take in one mean return; NaN (no valid episode) is ignored."""
-        if math.isnan(value):
-            return
-        for averages, gamma in ((self.fast, self.gamma_fast), (self.slow, self.gamma_slow)):
-            averages[skill] = (1.0 - gamma) * averages.get(skill, value) + gamma * value
-
-    def learning_potential(self, evidence: Evidence) -> float:
-        """|R - mu_slow(skill)|; 0 for a skill without history."""
-        return abs(evidence.unhinted_return - self.slow.get(evidence.skill, evidence.unhinted_return))
-
-    def state_dict(self) -> dict[str, Any]:
-        """Both averages, as plain data."""
-        return {"fast": dict(self.fast), "slow": dict(self.slow)}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from ``state_dict``."""
-        self.fast, self.slow = dict(state["fast"]), dict(state["slow"])
+    def __call__(self, evidence: Evidence) -> float:
+        """NaN without any valid play."""
+        band = (self.settings.low, self.settings.high, self.settings.slope)
+        if not self.settings.per_seed:
+            rate = evidence.solve_rate
+            return rate if math.isnan(rate) else plateau(rate, *band)
+        if not evidence.seeds:
+            return math.nan
+        return math.fsum(plateau(_clip(rate, 0.0, 1.0), *band) for rate in evidence.seeds) / len(evidence.seeds)
 
 
-def raw_reward(evidence: Evidence, settings: RewardSection, averages: SkillAverages) -> float | None:
-    """The raw signal by ``settings.type``; ``None`` when faults left nothing to judge it by.
+class Blend(DesignerReward):
+    """0.6 plateau(w) + 0.4 clip(regret / 0.15, 0, 1): the reward of the paper's main runs."""
 
-    A program that hung takes ``settings.timeout``, a mended one 0. ``settings.novelty`` adds to all others.
-    """
-    if evidence.hung:
-        return settings.timeout
-    if evidence.repaired:
-        return 0.0
-    needed = {"regret": evidence.regret, "blend": evidence.regret, "learning_potential": evidence.unhinted_return}
-    if math.isnan(evidence.solve_rate) or math.isnan(needed.get(settings.type, 0.0)):
-        return None
-    signals = {
-        "regret": lambda: floored_regret(evidence),
-        "blend": lambda: blend(evidence, settings),
-        "plateau": lambda: _plateau(evidence, settings),
-        "learning_potential": lambda: averages.learning_potential(evidence),
-        "micro_lp": lambda: progress(evidence.window, settings.micro_lp),
-        "variance": lambda: variance(evidence),
-    }
-    return signals[settings.type]() + settings.novelty * (evidence.novelty or 0.0)
+    Settings = BlendSettings
+    settings: BlendSettings
+    of_means = True
+
+    def __init__(self, settings: BlendSettings, plateau: DesignerReward) -> None:
+        super().__init__(settings)
+        self._plateau = plateau
+
+    def __call__(self, evidence: Evidence) -> float:
+        """NaN where an arm was not played."""
+        share = self.settings.plateau_share
+        regret = _clip(evidence.regret / self.settings.regret_scale, 0.0, 1.0)
+        return share * self._plateau(evidence) + (1.0 - share) * regret
 
 
-def _plateau(evidence: Evidence, settings: RewardSection) -> float:
-    """Of the solve rate; with ``per_seed`` the mean over seeds of that of each seed's own mean return.
+class LearningPotential(DesignerReward):
+    """|R - mu_slow|: how far the environment's return lies from the slow average of its skill (Eq. 6)."""
 
-    Half of the seeds solved always and half of them never is then worth 0, not 1.
-    """
-    rates = [min(1.0, max(0.0, value)) for value in evidence.seeds] if settings.per_seed else [evidence.solve_rate]
-    ends = (settings.plateau_low, settings.plateau_high, settings.plateau_slope)
-    return math.fsum(plateau(rate, *ends) for rate in rates) / len(rates)
+    Settings = LearningPotentialSettings
+    settings: LearningPotentialSettings
 
-
-def centre(raws: Sequence[float], skills: Sequence[Hashable]) -> tuple[float, ...]:
-    """Each raw reward minus the mean of its skill; a skill with one design is centred on the whole cycle."""
-    members: dict[Hashable, list[float]] = defaultdict(list)
-    for raw, skill in zip(raws, skills, strict=True):
-        members[skill].append(raw)
-    whole = math.fsum(raws) / len(raws) if raws else 0.0
-    means = {skill: math.fsum(own) / len(own) if len(own) > 1 else whole for skill, own in members.items()}
-    return tuple(raw - means[skill] for raw, skill in zip(raws, skills, strict=True))
+    def __call__(self, evidence: Evidence) -> float:
+        """NaN without any valid play."""
+        return abs(evidence.window_return - moving_average(evidence.skill_returns, self.settings.gamma_slow))
 
 
-def role_scale(agent_rows: int, designer_rows: int, every: int, settings: RewardSection) -> float:
-    """min(50, N_agent / N_designer x k), or 1 when turned off, times ``role_weight``: weighs few designs against many
-    episodes.
-    """
-    if not settings.role_scaling or not agent_rows or not designer_rows:
-        return settings.role_weight
-    return settings.role_weight * min(settings.max_role_scale, agent_rows / designer_rows * every)
+class MicroLp(DesignerReward):
+    """``progress`` of the agent in the environment within the window; may be negative."""
+
+    Settings = MicroLpSettings
+    settings: MicroLpSettings
+
+    def __call__(self, evidence: Evidence) -> float:
+        """NaN without any valid play; 0 where a single cycle had one."""
+        return progress(evidence.window, self.settings.form) if evidence.window else math.nan
+
+
+class Variance(DesignerReward):
+    """R(1 - R) of the solve rate: "learnability"."""
+
+    of_means = True
+
+    def __call__(self, evidence: Evidence) -> float:
+        """NaN without any valid play."""
+        return evidence.solve_rate * (1.0 - evidence.solve_rate)
+
+
+class Spread(DesignerReward):
+    """exp(-(var - 0.25)^2 / 0.02), var being the variance of single unhinted returns: a bonus for what varies most."""
+
+    Settings = SpreadSettings
+    settings: SpreadSettings
+
+    def __call__(self, evidence: Evidence) -> float:
+        """NaN without any valid play; 0 for a single one, which says nothing about spread."""
+        returns = evidence.returns()
+        if len(returns) < 2:
+            return 0.0 if returns else math.nan
+        mean = math.fsum(returns) / len(returns)
+        variance = math.fsum((value - mean) ** 2 for value in returns) / len(returns)
+        return math.exp(-((variance - self.settings.target) ** 2) / self.settings.width)
+
+
+class WeightedSum(DesignerReward):
+    """The sum of several rewards, each times its weight; NaN where one of them is."""
+
+    def __init__(self, parts: Sequence[tuple[DesignerReward, float]]) -> None:
+        super().__init__(NoSettings())
+        self._parts = parts
+
+    def __call__(self, evidence: Evidence) -> float:
+        """What all parts pay together."""
+        return math.fsum(weight * part(evidence) for part, weight in self._parts)
+
+
+REWARDS: Seam[DesignerReward] = Seam(
+    key="reward.type",
+    base=DesignerReward,
+    group="spadework.rewards",
+    own={
+        "regret": Regret,
+        "blend": Blend,
+        "plateau": Plateau,
+        "learning_potential": LearningPotential,
+        "micro_lp": MicroLp,
+        "variance": Variance,
+        "spread": Spread,
+        "sum": WeightedSum,
+    },
+)
+"""``build_reward`` makes ``blend`` and ``sum`` itself, since they are made of other rewards."""
+
+
+def build_reward(section: RewardSection, where: str = "config") -> DesignerReward:
+    """The reward that ``[reward]`` names. Raises ``ConfigError``; ``where`` is the config's origin."""
+    check_tables(section, "reward", section.parts, where)
+    if section.type != "sum":
+        return _single(section, section.type, where)
+    return WeightedSum([(_single(section, name, where), weight) for name, weight in section.sum.items()])
+
+
+def _single(section: RewardSection, name: str, where: str) -> DesignerReward:
+    if name == "blend":
+        return Blend(section.blend, Plateau(section.plateau))
+    return REWARDS.build(name, section, where)
+
+
+def _clip(value: float, low: float, high: float) -> float:
+    """``value`` within the bounds; NaN stays NaN, which ``min`` and ``max`` alone would turn into a bound."""
+    return value if math.isnan(value) else min(high, max(low, value))

@@ -1,22 +1,27 @@
 """From scored episodes and designs to training rows, with every normalisation folded into the advantages.
 
-The trainer takes a plain sum over tokens. A row's token advantage is its advantage over (N x mean length of its role),
-where N counts the rows of the batch: within a role the mean over tokens of method section 8, between the roles a share
-by their number of rows, which ``rewards.role_scale`` evens out.
+The trainer takes a plain sum over tokens. A row's token advantage is its sample's advantage over (N x a length), where
+N counts the samples of the batch. ``update.average`` chooses the length: by default the mean length of the role, which
+makes the loss a mean over the tokens of each role. Between the roles the shares go by their number of samples, which
+``payment.role_scale`` evens out.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from spadework.config import AgentSection
-from spadework.types import Episode, Group, Role, Segment
+from spadework.errors import RunError
+from spadework.types import Arm, Episode, Group, Role, Segment
 from spadework.types import TrainingRow as Row
 
-Advantage = Callable[[Sequence[float]], tuple[float, ...] | None]
-"""Returns of a group -> advantage of each episode, or nothing for a group that carries no gradient."""
+Advantage = Callable[[Sequence[float], Sequence[int]], Sequence[float]]
+"""Returns and seeds of a group -> the advantage of each episode, all 0 for a group that carries no gradient."""
+Average = Callable[[Sequence[int]], Sequence[float]]
+"""Sampled tokens of each sample of a role -> the length that its advantage is divided by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +35,39 @@ class Scored:
     source_id: str
 
 
-def agent_rows(
-    groups: Sequence[Group],
-    advantage: Advantage,
-    *,
-    train_hinted: bool,
-    mask_truncated: bool,
-    mask_malformed: bool = False,
-) -> list[Scored]:
-    """Episodes of groups with spread; what is masked still counts in the group's mean.
+def agent_rows(groups: Sequence[Group], advantage: Advantage, settings: AgentSection) -> list[Scored]:
+    """Episodes of groups with spread; what ``settings`` mask still counts in the group's mean.
 
-    Args:
-        groups: of one cycle.
-        advantage: of each episode of a group, from the group's returns.
-        train_hinted: whether the hinted arm trains too.
-        mask_truncated: whether truncated episodes are left out.
-        mask_malformed: whether the tokens of malformed turns are left out.
+    Raises:
+        RunError: The estimator did not give one finite number for each episode.
     """
-    trained = ("unhinted", "hinted") if train_hinted else ("unhinted",)
     rows = []
-    for group in groups:
-        if group.arm not in trained:
+    for group in _trained(groups, settings):
+        valid = group.valid
+        advantages = advantage(group.returns, [episode.seed for episode in valid])
+        if len(advantages) != len(valid) or not all(math.isfinite(value) for value in advantages):
+            raise RunError(
+                f"agent.advantage = {settings.advantage!r} gave {list(advantages)} for {len(valid)} episodes: it must "
+                "give one finite number for each"
+            )
+        if not any(advantages):
             continue
-        advantages = advantage(group.returns)
-        if advantages is None:
-            continue
-        for episode, own in zip(group.valid, advantages, strict=True):
-            if mask_truncated and episode.ending != "terminated":
+        for episode, own in zip(valid, advantages, strict=True):
+            if settings.mask_truncated and episode.ending != "terminated":
                 continue
-            segments = _well_formed(episode) if mask_malformed else episode.segments
+            segments = _well_formed(episode) if settings.mask_malformed else episode.segments
             rows.append(Scored(segments, own, "agent", episode.group_id, episode.id))
     return rows
+
+
+def agent_samples(groups: Sequence[Group], settings: AgentSection) -> int:
+    """N_agent of the scale between the roles: valid episodes of the arms that train, with a gradient or without."""
+    return sum(len(group.valid) for group in _trained(groups, settings))
+
+
+def _trained(groups: Iterable[Group], settings: AgentSection) -> list[Group]:
+    arms: tuple[Arm, ...] = ("unhinted", "hinted") if settings.train_hinted else ("unhinted",)
+    return [group for group in groups if group.arm in arms]
 
 
 def _well_formed(episode: Episode) -> tuple[Segment, ...]:
@@ -79,20 +86,33 @@ def _well_formed(episode: Episode) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def build_batch(scored: Sequence[Scored]) -> list[Row]:
+def build_batch(scored: Sequence[Scored], average: Average) -> list[Row]:
     """Training rows, one a segment that holds sampled tokens and an advantage other than 0."""
     kept = [item for item in scored if item.advantage != 0.0 and any(segment.sampled for segment in item.segments)]
-    sampled: dict[Role, int] = {"agent": 0, "designer": 0}
-    count: dict[Role, int] = {"agent": 0, "designer": 0}
-    for item in kept:
-        count[item.role] += 1
-        sampled[item.role] += sum(segment.sampled for segment in item.segments)
+    lengths = _lengths(kept, average)
     rows = []
-    for item in kept:
-        mean_length = sampled[item.role] / count[item.role]
-        weight = item.advantage / (len(kept) * mean_length)
+    for item, length in zip(kept, lengths, strict=True):
+        weight = item.advantage / (len(kept) * length)
         rows += [_row(item, segment, weight) for segment in item.segments if segment.sampled]
     return rows
+
+
+def _lengths(kept: Sequence[Scored], average: Average) -> list[float]:
+    """The length that each sample is divided by, each role apart from the other."""
+    lengths = [math.nan] * len(kept)
+    for role in ("agent", "designer"):
+        own = [index for index, item in enumerate(kept) if item.role == role]
+        if not own:
+            continue
+        divisors = average([sum(segment.sampled for segment in kept[index].segments) for index in own])
+        if len(divisors) != len(own) or not all(0.0 < value < math.inf for value in divisors):
+            raise RunError(
+                f"update.average gave {list(divisors)} for {len(own)} samples: it must give one finite length above 0 "
+                "for each"
+            )
+        for index, divisor in zip(own, divisors, strict=True):
+            lengths[index] = divisor
+    return lengths
 
 
 def _row(item: Scored, segment: Segment, weight: float) -> Row:
@@ -121,13 +141,8 @@ def rows_without_advantage(
         trained: the rows of ``build_batch``, which are not repeated.
         settings: which arms train, and what is masked.
     """
-    agent = agent_rows(
-        groups,
-        lambda returns: (1.0,) * len(returns),  # any number but 0: groups without spread are wanted too
-        train_hinted=settings.train_hinted,
-        mask_truncated=settings.mask_truncated,
-        mask_malformed=settings.mask_malformed,
-    )
+    # Any number but 0 will do for an advantage: groups without spread are wanted too.
+    agent = agent_rows(groups, lambda returns, seeds: (1.0,) * len(returns), settings)
     used = {row.source_id for row in trained}
     rows = []
     for item in (*agent, *designer):

@@ -5,6 +5,7 @@ Nothing here plays, so the loop and ``spadework rescore`` share it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,15 @@ from dataclasses import dataclass
 from spadework.config import RunConfig
 from spadework.runs.store import Score
 from spadework.selfplay.play.allocation import Allocation
-from spadework.selfplay.records import Evidence
-from spadework.selfplay.score.advantages import group_advantages
-from spadework.selfplay.score.ledger import Held, Ledger
-from spadework.selfplay.score.rewards import SkillAverages, centre, raw_reward, role_scale
-from spadework.selfplay.score.rows import Scored, agent_rows
+from spadework.selfplay.records import Evidence, Outcome
+from spadework.selfplay.score.advantages import build_advantage
+from spadework.selfplay.score.averages import build_average
+from spadework.selfplay.score.ledger import Held, Ledger, Observed
+from spadework.selfplay.score.payment import centre, raw_reward, role_scale
+from spadework.selfplay.score.rewards import build_reward
+from spadework.selfplay.score.rows import Scored, agent_rows, agent_samples
 from spadework.selfplay.score.seeds import Estimate, estimate
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.types import CONTROL_ARMS, Design, Group
 
 NOTHING = estimate({})
@@ -35,12 +39,15 @@ class CycleScores:
     scores: list[Score]
     estimates: dict[str, Estimate]
     """What was seen of each environment."""
+    metrics: dict[str, float]
+    """Of the scoring rounds that fell due."""
 
 
 class Scoring:
     """Scores cycles in order. Its state is that of ``ledger`` and ``averages``.
 
-    ``played`` is the config that the episodes were allocated under, where that is another one.
+    ``played`` is the config that the episodes were allocated under, where that is another one. Raises ``ConfigError``
+    for a reward, an estimator or an average that does not exist.
     """
 
     def __init__(
@@ -48,45 +55,36 @@ class Scoring:
     ) -> None:
         self.config, self.ledger, self.averages = config, ledger, averages
         self.allocation = allocation_of(played or config)
+        self.average = build_average(config.update)
+        self._reward = build_reward(config.reward)
+        self._advantage = build_advantage(config.agent)
 
-    def cycle(
-        self, cycle: int, designs: Sequence[Design], groups: Sequence[Group], skills: Mapping[str, str]
-    ) -> CycleScores:
+    def cycle(self, cycle: int, designs: Sequence[Design], groups: Sequence[Group]) -> CycleScores:
         """Take in a cycle's designs and play, and pay what is due.
 
         Args:
             cycle: of the run; each is scored once, in order.
             designs: all attempts of the cycle.
             groups: all that was played.
-            skills: environment id -> skill, of every environment in ``groups``.
         """
-        groups = [group for group in groups if group.arm not in CONTROL_ARMS]
-        arms = by_environment(groups)
+        paid = [group for group in groups if group.arm not in CONTROL_ARMS]
+        arms = by_environment(paid)
         known = self.ledger.known(cycle)
         weights = {name: None if name in known else self.allocation.weights(own) for name, own in arms.items()}
         estimates = {name: estimate(own, weights[name]) for name, own in arms.items()}
-        self._observe(cycle, designs, arms, estimates)
+        self._hold(designs, estimates)
+        for name, own in by_environment(groups).items():
+            self.ledger.observe(cycle, name, _observed(own, estimates.get(name, NOTHING)))
         settings = self.config.agent
-        agent = agent_rows(
-            groups,
-            group_advantages,
-            train_hinted=settings.train_hinted,
-            mask_truncated=settings.mask_truncated,
-            mask_malformed=settings.mask_malformed,
-        )
-        designer, scores = self._pay(cycle, len(agent))
-        for environment_id, seen in estimates.items():
-            self.averages.update(skills[environment_id], seen.unhinted_return)
-        return CycleScores(agent, designer, scores, estimates)
+        agent = agent_rows(paid, self._advantage, settings)
+        rounds = self._due_rounds(cycle)
+        designer, scores = self._pay(rounds, agent_samples(paid, settings))
+        potential = self.config.reward.learning_potential
+        metrics = self.averages.metrics(potential.gamma_fast, potential.gamma_slow) if rounds else {}
+        return CycleScores(agent, designer, scores, estimates, metrics)
 
-    def _observe(
-        self,
-        cycle: int,
-        designs: Sequence[Design],
-        arms: Mapping[str, Mapping[str, Group]],
-        estimates: Mapping[str, Estimate],
-    ) -> None:
-        """Give the ledger this cycle's designs and returns."""
+    def _hold(self, designs: Sequence[Design], estimates: Mapping[str, Estimate]) -> None:
+        """Give the ledger this cycle's designs; what was played of them comes in by ``Ledger.observe``."""
         for design in designs:
             if design.fault is not None:
                 continue
@@ -94,22 +92,27 @@ class Scoring:
                 self.ledger.hold(design, _evidence(design, estimates.get(design.environment_id, NOTHING)))
             elif self.config.designer.train_rejected:
                 self.ledger.hold(design, None)
-        for environment_id, own in arms.items():
-            seen = estimates[environment_id]
-            self.ledger.observe(cycle, environment_id, seen.unhinted_return, _hung(own.values()), seen.seed_returns)
 
-    def _pay(self, cycle: int, agent_count: int) -> tuple[list[Scored], list[Score]]:
+    def _due_rounds(self, cycle: int) -> list[list[Held]]:
+        """The scoring rounds that fall due, each the designs of one design cycle, in order."""
+        rounds: dict[int, list[Held]] = defaultdict(list)
+        for held in self.ledger.due(cycle, flush=cycle == self.config.run.cycles - 1):
+            rounds[held.design.cycle].append(held)
+        return [rounds[design_cycle] for design_cycle in sorted(rounds)]
+
+    def _pay(self, rounds: Sequence[Sequence[Held]], samples: int) -> tuple[list[Scored], list[Score]]:
         """Pay the designs that are due: raw, centred by design cycle and skill, scaled between the roles."""
         config = self.config
-        due = self.ledger.due(cycle, flush=cycle == config.run.cycles - 1)
-        raws = [(held, raw) for held in due if (raw := self._raw(held)) is not None]
         centred: list[tuple[Held, float, float]] = []
-        for design_cycle in sorted({held.design.cycle for held, _ in raws}):
-            own = [(held, raw) for held, raw in raws if held.design.cycle == design_cycle]
-            rewards = centre([raw for _, raw in own], [held.design.skill for held, _ in own])
+        for due in rounds:
+            # The round is part of its own history: the slow average that a design is compared with includes it.
+            self.averages.add_round(held.evidence for held in due if held.evidence is not None)
+            own = [(held, raw) for held in due if (raw := self._raw(held)) is not None]
+            skills = [held.design.skill for held, _ in own]
+            rewards = centre([raw for _, raw in own], skills, config.reward.centre_below)
             centred += [(held, raw, reward) for (held, raw), reward in zip(own, rewards, strict=True)]
         trains = config.designer.train
-        scale = role_scale(agent_count, len(centred) if trains else 0, config.designer.every, config.reward)
+        scale = role_scale(samples, len(centred) if trains else 0, config.designer.every, config.reward)
         scores = [Score(held.design.id, raw, reward, reward * scale) for held, raw, reward in centred]
         if not trains:
             return [], scores
@@ -121,7 +124,8 @@ class Scoring:
     def _raw(self, held: Held) -> float | None:
         if held.evidence is None:
             return self.config.designer.rejected_reward
-        return raw_reward(held.evidence, self.config.reward, self.averages)
+        evidence = dataclasses.replace(held.evidence, skill_returns=self.averages.of(held.evidence.skill))
+        return raw_reward(evidence, self._reward, self.config.reward)
 
 
 def by_environment(groups: Sequence[Group]) -> dict[str, dict[str, Group]]:
@@ -135,6 +139,17 @@ def by_environment(groups: Sequence[Group]) -> dict[str, dict[str, Group]]:
 def _hung(groups: Iterable[Group]) -> bool:
     """Whether a call of the program ran into its time limit in any episode."""
     return any(e.fault is not None and e.fault.code == HUNG for group in groups for e in group.episodes)
+
+
+def _observed(arms: Mapping[str, Group], seen: Estimate) -> Observed:
+    """What the ledger keeps of an environment's play; a control arm that hung is held against nobody."""
+    outcomes = [
+        Outcome(episode.cycle, episode.arm, episode.seed, episode.return_)
+        for group in arms.values()
+        for episode in group.valid
+    ]
+    hung = _hung(group for arm, group in arms.items() if arm not in CONTROL_ARMS)
+    return Observed(seen.unhinted_return, hung, seen.seed_returns, tuple(outcomes))
 
 
 def allocation_of(config: RunConfig) -> Allocation:

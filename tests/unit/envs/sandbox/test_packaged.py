@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from spadework.envs.levels import Levels, levels
-from spadework.envs.sandbox import confined_worker
+from spadework.envs.sandbox import worker_process
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.packaged import names, worker
 from spadework.envs.sandbox.packaged import sandbox as packaged
@@ -82,8 +82,7 @@ async def test_a_problem_is_the_same_in_another_process(workers):
 @rlve
 async def test_a_worker_that_dies_is_replaced_and_nobody_notices(workers):
     session, _, answer = await problem(workers, "rlve:Sorting", 1)
-    worker = workers.worker(Named("rlve", "Sorting"), 1)
-    os.kill(worker.process.pid, signal.SIGKILL)
+    os.kill(workers.pool("rlve").pid("rlve:Sorting#1"), signal.SIGKILL)
     with pytest.raises(SandboxError, match="killed from outside"):
         await session.step("\\boxed{1}")
     assert (await session.step(f"\\boxed{{{answer}}}")).reward == 1.0
@@ -140,7 +139,7 @@ async def test_a_cancelled_call_leaves_no_reply_behind(workers):
     try:
         session = await others.open("rlve:Sorting", Limits())
         task = asyncio.create_task(session.reset(3))
-        while others.worker(Named("rlve", "Sorting"), 3).process is None:
+        while others.pool("rlve").pid("rlve:Sorting#3") is None:
             await asyncio.sleep(0.01)
         task.cancel()  # while it starts
         await asyncio.gather(task, return_exceptions=True)
@@ -173,7 +172,7 @@ class _Gullible:
     ],
 )
 async def test_an_answer_that_is_run_as_code_gets_nowhere(monkeypatch, answer, code):
-    monkeypatch.setattr(confined_worker, "CPU_SECONDS", 0.3)
+    monkeypatch.setattr(worker_process, "CPU_SECONDS", 0.3)
     assert worker._judge(_Gullible(), "0.25 + 0.5") == 0.75
     began = time.monotonic()
     with pytest.raises(worker.JudgementError) as stopped:

@@ -129,4 +129,4 @@ def test_the_config_refuses_what_does_not_fit():
         with pytest.raises(ValueError, match=r"play\."):
             RunConfig.model_validate({"play": play})
     with pytest.raises(ValueError, match="plays_per_seed above 1"):
-        RunConfig.model_validate({"reward": {"per_seed": True}})
+        RunConfig.model_validate({"reward": {"plateau": {"per_seed": True}}})

@@ -11,8 +11,8 @@ from spadework.envs.sandbox.base import Limits
 from spadework.selfplay.play.controls import control_plays, placebos
 from spadework.selfplay.play.plan import plan_plays
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rewards import SkillAverages
 from spadework.selfplay.score.scoring import Scoring
+from spadework.selfplay.score.skills import SkillAverages
 from spadework.selfplay.summary import summarise
 from spadework.types import Environment, Episode, Fault, Group, Segment, Turn
 
@@ -61,8 +61,8 @@ def group(arm, *returns, hung=False):
 
 def scored(groups):
     config = RunConfig.model_validate({"agent": {"train_hinted": True}})
-    scoring = Scoring(config, Ledger(4, 4), SkillAverages(0.98, 0.85))
-    return scoring.cycle(0, [], groups, {"e": "s"}), scoring.averages.slow
+    scoring = Scoring(config, Ledger(4, 4), SkillAverages())
+    return scoring.cycle(0, [], groups), scoring.averages.state_dict()
 
 
 def summary(groups):

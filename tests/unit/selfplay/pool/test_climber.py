@@ -6,7 +6,6 @@ from spadework.config import DifficultySection
 from spadework.envs.levels import Levels, levels
 from spadework.selfplay.pool.climber import Climber
 from spadework.selfplay.pool.controller import Controller
-from spadework.selfplay.score.rewards import SkillAverages
 from spadework.types import Environment, Episode, Group
 
 PROGRAM = "class AEnv:\n    max_difficulty = 2\n    def __init__(self, difficulty=1): ...\n"
@@ -16,7 +15,7 @@ PLAIN = Environment("p", "class BEnv: ...", "hint", "skill", "games", "d", 0, 0)
 
 def climber():
     section = DifficultySection(controller="sliding_window", tries=4)
-    return Climber(Controller(section, SkillAverages(0.98, 0.85)))
+    return Climber(Controller(section))
 
 
 def group(environment, wins, of=4, arm="unhinted"):

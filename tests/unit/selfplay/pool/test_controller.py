@@ -8,11 +8,10 @@ import pytest
 
 from spadework.config import DifficultySection
 from spadework.selfplay.pool.controller import Controller, Span
-from spadework.selfplay.score.rewards import SkillAverages
 
 
 def controller(names=("a",), span=None, **settings):
-    made = Controller(DifficultySection(controller="sliding_window", **settings), SkillAverages(0.98, 0.85))
+    made = Controller(DifficultySection(controller="sliding_window", **settings))
     for name in names:
         made.add(name, span or Span())
     return made
@@ -84,13 +83,14 @@ def test_draws_are_uniform_over_environments_and_their_levels():
 
 
 def test_learning_potential_draws_what_moves():
-    made = Controller(DifficultySection(controller="learning_potential", explore=0.2), SkillAverages(0.98, 0.5))
+    made = Controller(DifficultySection(controller="learning_potential", explore=0.2))
     for name in "abc":
         made.add(name, Span())
     for name, before, now in (("a", 0.0, 0.0), ("b", 0.2, 0.6), ("c", 0.9, 0.8)):
         made.learn(name, 0, 0, 16, before)
         made.learn(name, 0, 0, 16, now)
-    # potentials 0, 0.4 and 0.1; a fifth of the draws is uniform
+    # |mu_fast - mu_slow| is (0.35 - 0.15) of the step: 0, 0.08 and 0.02; a fifth of the draws is uniform
+    assert made.state_dict()["potential"] == pytest.approx({"a/0": 0.0, "b/0": 0.08, "c/0": 0.02})
     rng = random.Random(0)
     counts = Counter(made.draw(rng)[0] for _ in range(8_000))
     shares = {name: count / 8_000 for name, count in counts.items()}
@@ -98,7 +98,7 @@ def test_learning_potential_draws_what_moves():
 
 
 def test_a_level_that_was_never_played_has_full_potential():
-    made = Controller(DifficultySection(controller="learning_potential", explore=0.0), SkillAverages(0.98, 0.5))
+    made = Controller(DifficultySection(controller="learning_potential", explore=0.0))
     made.add("a", Span())
     made.add("b", Span())
     for _ in range(2):

@@ -5,7 +5,6 @@ import json
 from spadework.config import DifficultySection
 from spadework.selfplay.pool.controller import Controller
 from spadework.selfplay.pool.levelled import LevelledPool
-from spadework.selfplay.score.rewards import SkillAverages
 from spadework.types import Environment, Episode, Group
 
 LEVELLED = "class AEnv:\n    max_difficulty = 2\n    def __init__(self, difficulty=0): ...\n"
@@ -17,7 +16,7 @@ def pool(per_cycle=3, **settings):
         Environment(name, source, "", "skill", "games", "d", 0, 0) for name, source in (("a", LEVELLED), ("b", PLAIN))
     ]
     section = DifficultySection(controller="sliding_window", tries=4, **settings)
-    return LevelledPool(environments, per_cycle, Controller(section, SkillAverages(0.98, 0.85)), 0)
+    return LevelledPool(environments, per_cycle, Controller(section), 0)
 
 
 def group(name, returns, arm="unhinted"):

@@ -1,23 +1,26 @@
-"""Method section 7, every formula against values worked by hand."""
+"""Method section 7: every raw reward against values worked by hand."""
 
 import math
 
 import pytest
 
 from spadework.config import RewardSection
+from spadework.errors import ConfigError
 from spadework.intervals import Interval
-from spadework.selfplay.records import Evidence
-from spadework.selfplay.score.rewards import SkillAverages, centre, plateau, progress, raw_reward, role_scale
-
-AVERAGES = SkillAverages(0.98, 0.85)
+from spadework.selfplay.records import Evidence, Outcome
+from spadework.selfplay.score.rewards import build_reward, plateau, progress
 
 
 def evidence(hinted=0.75, unhinted=0.5, window=(0.5,), **more):
     return Evidence("Optimization", Interval(hinted - unhinted), unhinted, window, **more)
 
 
-def raw(kind, given, averages=AVERAGES, **settings):
-    return raw_reward(given, RewardSection(type=kind, **settings), averages)
+def raw(kind, given, **tables):
+    return build_reward(RewardSection.model_validate({"type": kind, **tables}))(given)
+
+
+def plays(*returns, arm="unhinted"):
+    return tuple(Outcome(0, arm, seed, value) for seed, value in enumerate(returns))
 
 
 @pytest.mark.parametrize(
@@ -28,18 +31,22 @@ def test_plateau(rate, expected):
     assert plateau(rate) == pytest.approx(expected)
 
 
-def test_the_band_of_the_later_4b_run():
-    assert plateau(0.3, 0.2, 0.4) == 1.0
-    assert plateau(0.5, 0.2, 0.4) == pytest.approx(0.6)
+def test_the_band_of_the_later_4b_run_holds_for_blend_too():
+    band = {"low": 0.2, "high": 0.4}
+    assert raw("plateau", evidence(window=(0.3,)), plateau=band) == 1.0
+    assert raw("plateau", evidence(window=(0.5,)), plateau=band) == pytest.approx(0.6)
+    assert raw("blend", evidence(0.3, 0.3, (0.5,)), plateau=band) == pytest.approx(0.6 * 0.6)
 
 
 def test_the_plateau_of_each_seed():
     # always on half of the seeds and never on the others: the mean of 0 and 0, not the plateau of 0.5
     halves = evidence(window=(0.5,), seeds=(1.0, 0.0))
-    assert raw("plateau", halves, per_seed=True) == 0.0
+    assert raw("plateau", halves, plateau={"per_seed": True}) == 0.0
     assert raw("plateau", halves) == 1.0
-    assert raw("plateau", evidence(window=(0.4,), seeds=(0.5, 0.275, -1.0)), per_seed=True) == pytest.approx(0.5)
-    assert raw("blend", evidence(0.8, 0.5, seeds=(0.5, 0.0)), per_seed=True) == pytest.approx(0.6 * 0.5 + 0.4)
+    three = evidence(window=(0.4,), seeds=(0.5, 0.275, -1.0))
+    assert raw("plateau", three, plateau={"per_seed": True}) == pytest.approx(0.5)
+    two = evidence(0.8, 0.5, seeds=(0.5, 0.0))
+    assert raw("blend", two, plateau={"per_seed": True}) == pytest.approx(0.6 * 0.5 + 0.4)
 
 
 def test_regret_is_floored_at_zero():
@@ -60,17 +67,11 @@ def test_the_solve_rate_is_clipped_to_the_unit_interval():
     assert raw("plateau", evidence(window=(-1.0,))) == 0.0
 
 
-def test_learning_potential_and_its_averages():
-    averages = SkillAverages(0.98, 0.85)
-    assert raw("learning_potential", evidence(unhinted=0.7), averages) == 0.0
-    averages.update("Optimization", 0.5)
-    assert averages.slow == averages.fast == {"Optimization": 0.5}
-    assert raw("learning_potential", evidence(unhinted=0.2), averages) == pytest.approx(0.3)
-    averages.update("Optimization", 1.0)
-    assert averages.slow["Optimization"] == pytest.approx(0.15 * 0.5 + 0.85)
-    assert averages.fast["Optimization"] == pytest.approx(0.02 * 0.5 + 0.98)
-    averages.update("Optimization", math.nan)
-    assert averages.slow["Optimization"] == pytest.approx(0.925)
+def test_learning_potential_takes_the_whole_window_and_the_history_of_the_skill():
+    # mu_slow = 0.15 * 0.5 + 0.85 * 1.0 = 0.925 after two rounds; the window's mean is 0.3
+    given = evidence(unhinted=0.9, window=(0.2, 0.4), skill_returns=(0.5, 1.0))
+    assert raw("learning_potential", given) == pytest.approx(0.625)
+    assert raw("learning_potential", given, learning_potential={"gamma_slow": 0.0}) == pytest.approx(0.2)
 
 
 def test_micro_learning_progress():
@@ -78,49 +79,58 @@ def test_micro_learning_progress():
     assert progress((0.1, 0.3, 0.2, 0.6), "halves") == pytest.approx(0.2)
     assert progress((0.1, 9.0, 0.4), "halves") == pytest.approx(0.3)
     assert progress((0.5,), "slope") == progress((), "halves") == 0.0
-    assert raw("micro_lp", evidence(window=(0.1, 0.5)), micro_lp="halves") == pytest.approx(0.4)
+    assert raw("micro_lp", evidence(window=(0.1, 0.5)), micro_lp={"form": "halves"}) == pytest.approx(0.4)
 
 
 def test_variance():
     assert raw("variance", evidence(window=(0.25,))) == pytest.approx(0.1875)
 
 
-def test_a_hang_costs_and_a_mended_design_earns_nothing():
-    assert raw("blend", evidence(hung=True)) == -0.5
-    assert raw("blend", evidence(repaired=True)) == 0.0
-    assert raw("blend", evidence(hung=True, repaired=True)) == -0.5
+def test_spread_sees_single_unhinted_plays():
+    coin = evidence(outcomes=(*plays(0.0, 1.0), *plays(1.0, 1.0, arm="hinted")))
+    assert raw("spread", coin) == 1.0
+    always = evidence(outcomes=plays(1.0, 1.0, 1.0))
+    assert raw("spread", always) == pytest.approx(math.exp(-0.0625 / 0.02))
+    # returns of 0 and 0.5 have a variance of 0.0625, whatever their mean
+    assert raw("spread", evidence(outcomes=plays(0.0, 0.5))) == pytest.approx(math.exp(-(0.1875**2) / 0.02))
+    assert raw("spread", evidence(outcomes=plays(1.0))) == 0.0
+    assert math.isnan(raw("spread", evidence()))
 
 
-def test_novelty_adds_to_what_was_earned_and_to_no_floor():
-    assert raw("plateau", evidence(novelty=0.25), novelty=0.2) == pytest.approx(1.05)
-    assert raw("plateau", evidence(novelty=0.25)) == 1.0
-    assert raw("plateau", evidence(), novelty=0.2) == 1.0
-    assert raw("plateau", evidence(novelty=0.25, repaired=True), novelty=0.2) == 0.0
+def test_a_sum_weighs_its_parts():
+    given = evidence(0.75, 0.5, (0.5,), outcomes=plays(0.0, 1.0))
+    assert raw("sum", given, sum={"blend": 1.0, "spread": 0.5}) == pytest.approx(1.5)
+    assert raw("sum", given, sum={"regret": 2.0, "variance": -1.0}) == pytest.approx(0.5 - 0.25)
+    assert math.isnan(raw("sum", evidence(math.nan), sum={"plateau": 1.0, "regret": 0.1}))
 
 
 @pytest.mark.parametrize("kind", ["regret", "blend"])
-def test_an_arm_lost_to_faults_gives_no_reward(kind):
-    assert raw(kind, evidence(hinted=math.nan)) is None
+def test_an_arm_lost_to_faults_is_unknown(kind):
+    assert math.isnan(raw(kind, evidence(hinted=math.nan)))
     assert raw("plateau", evidence(hinted=math.nan)) == 1.0
-    assert raw("plateau", evidence(window=())) is None
 
 
-def test_centring_by_skill_and_on_the_whole_cycle_for_a_lone_design():
-    # skill a: mean 0.5; skill b stands alone: centred on (0.2 + 0.8 + 0.8) / 3 = 0.6
-    assert centre([0.2, 0.8, 0.8], ["a", "a", "b"]) == pytest.approx((-0.3, 0.3, 0.2))
-    assert centre([], []) == ()
+@pytest.mark.parametrize("kind", ["regret", "blend", "plateau", "learning_potential", "micro_lp", "variance", "spread"])
+def test_no_reward_makes_up_what_was_not_played(kind):
+    unknown = Evidence("s", Interval(math.nan), math.nan, (), skill_returns=(0.5,))
+    assert math.isnan(raw(kind, unknown))
+    assert math.isnan(raw("plateau", unknown, plateau={"per_seed": True}))
 
 
-def test_hopeless_environments_among_themselves_earn_nothing():
-    hopeless = [raw("blend", evidence(0.0, 0.0, (0.0,))), raw("blend", evidence(-0.2, 0.0, (0.0,)))]
-    assert hopeless == [0.0, 0.0]
-    assert centre(hopeless, ["a", "a"]) == (0.0, 0.0)
-
-
-def test_role_scale():
-    settings = RewardSection()
-    assert role_scale(96, 24, 4, settings) == 16.0
-    assert role_scale(960, 24, 4, settings) == 50.0
-    assert role_scale(0, 24, 4, settings) == role_scale(96, 0, 4, settings) == 1.0
-    assert role_scale(96, 24, 4, RewardSection(role_scaling=False)) == 1.0
-    assert role_scale(960, 24, 4, RewardSection(role_weight=3.0)) == 150.0
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"type": "bland"}, ["c.toml", "reward.type = 'bland'", "nearest is 'blend'", "module:Class"]),
+        ({"type": "sum", "sum": {"spred": 1.0}}, ["c.toml", "reward.type = 'spred'", "'spread'"]),
+        ({"regret": {"scale": 1}, "type": "regret"}, ["c.toml: reward.regret.scale: no such key"]),
+        ({"blnd": {"regret_scale": 1}}, ["c.toml: reward.blnd: no such key", "reward.blend"]),
+        ({"type": "no_such_module:Mine"}, ["c.toml", "reward.type", "ModuleNotFoundError"]),
+        ({"type": "math:nothing"}, ["c.toml", "AttributeError"]),
+        ({"type": "math:sqrt"}, ["c.toml", "DesignerReward"]),
+    ],
+)
+def test_what_cannot_be_built_names_file_key_and_way_out(tables, said):
+    with pytest.raises(ConfigError) as caught:
+        build_reward(RewardSection.model_validate(tables), "c.toml")
+    for words in said:
+        assert words in str(caught.value)

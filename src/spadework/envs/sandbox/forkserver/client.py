@@ -10,16 +10,16 @@ import hashlib
 import os
 import resource
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from spadework.envs.sandbox.base import Limits, Session, Step
+from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver import audit, launch, support
 from spadework.envs.sandbox.forkserver.instance import Instance
 from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED, held_bytes
 from spadework.envs.sandbox.forkserver.nursery import Nursery
-from spadework.errors import FaultError, ProgramError, SandboxError
+from spadework.errors import ProgramError, SandboxError
 
 MOST_TEMPLATES = 64
 MOST_CODE = 1024
@@ -106,14 +106,6 @@ class ForkServer:
             raise
         instance.exited.add_done_callback(lambda _: self._slots.release())
         return instance
-
-    async def open_many(self, sources: Sequence[str], limits: Limits) -> list[Session | FaultError]:
-        """One session for each source, or its fault, in their order."""
-        return await _gather_faults([self.open(source, limits) for source in sources])
-
-    async def step_many(self, moves: Sequence[tuple[Session, str]]) -> list[Step | FaultError]:
-        """One step for each session and action, or its fault, in their order."""
-        return await _gather_faults([session.step(action) for session, action in moves])
 
     async def layers(self) -> dict[str, tuple[bool, str]]:
         """Each layer: whether it holds, and what it is or why it is missing."""
@@ -253,11 +245,3 @@ async def _or_close(instance: Instance, wanted: Any) -> Any:
     except BaseException:
         await instance.close()
         raise
-
-
-async def _gather_faults(calls: list[Any]) -> list[Any]:
-    results = await asyncio.gather(*calls, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException) and not isinstance(result, FaultError):
-            raise result
-    return results

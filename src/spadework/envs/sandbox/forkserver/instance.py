@@ -17,7 +17,7 @@ from typing import Any
 from spadework.envs.sandbox.base import Limits, Script, Step, blame
 from spadework.envs.sandbox.forkserver.inside import wire
 from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED, NO_START, cpu_seconds, death, hello, proc
-from spadework.envs.sandbox.forkserver.replies import Replies, Reply, deal
+from spadework.envs.sandbox.forkserver.replies import Plays, Replies, Reply
 from spadework.errors import FaultError, ProgramError, SandboxError
 
 START_SECONDS = 60.0
@@ -61,6 +61,8 @@ class Instance:
         self._called = False
         self._reply: asyncio.Future[Reply] | None = None
         self._replies = Replies(limits.max_observation)
+        self._plays: Plays | None = None
+        """What the request under way has played so far, if it plays scripts."""
         self._dispatched = self._cpu_before = self._cpu_allowed = 0.0
         self._deadline: asyncio.TimerHandle | None = None
         self._max_turns = limits.max_turns
@@ -143,15 +145,17 @@ class Instance:
 
     async def reset(self, seed: int) -> Step:
         """See ``Session``."""
-        return self._start(await self._request(wire.RESET, str(seed).encode(), self.limits.cpu_seconds))
+        reply = await self._request(wire.RESET, str(seed).encode(), self.limits.cpu_seconds)
+        return Step(reply.observation, info=self._begin(reply))
 
-    def _start(self, reply: Reply) -> Step:
+    def _begin(self, reply: Reply) -> Mapping[str, Any]:
+        """Take over what a reply to a reset tells of the episode; returns its info."""
         self._take_turns(reply)
         info, tools = reply.told.get("info"), reply.told.get("tools")
         if not isinstance(info, dict) or not isinstance(tools, list):
             raise self._breach("the reply to reset lacks its parts")
         self._tools = tuple(tool for tool in tools if isinstance(tool, dict))
-        return Step(reply.observation, info=info)
+        return info
 
     async def step(self, action: str) -> Step:
         """See ``Session``."""
@@ -164,18 +168,20 @@ class Instance:
             return []
         asked = [(seed, list(actions)) for seed, actions in scripts]
         body = json.dumps(asked, ensure_ascii=False).encode("utf-8", "replace")
-        most = sum(1 + len(actions) for _, actions in asked)
+        plays = self._plays = Plays(asked)
         try:
-            last = await self._request(wire.PLAY, body, self.limits.cpu_seconds, replies=most)
+            await self._request(
+                wire.PLAY, body, self.limits.cpu_seconds, replies=sum(1 + len(actions) for _, actions in asked)
+            )
         except ProgramError as error:
-            _, action = deal(asked, self._replies.early)
-            if action is not None:
-                blame(error, action)
+            if plays.action is not None:
+                blame(error, plays.action)
             raise
-        episodes, action = deal(asked, [*self._replies.early, last])
-        if action is not None or len(episodes) < len(asked) or sum(map(len, episodes)) <= len(self._replies.early):
-            raise self._breach("more or fewer replies than resets and steps")
-        return [[self._start(opening), *map(self._step, steps)] for opening, *steps in episodes]
+        finally:
+            self._plays = None
+        if not plays.whole:
+            raise self._breach("fewer replies than resets and steps")
+        return plays.episodes
 
     def _step(self, reply: Reply) -> Step:
         if not abs(reply.reward) <= self.limits.reward_bound:  # NaN fails too
@@ -211,12 +217,12 @@ class Instance:
         return cpu_seconds(self.pid)
 
     async def _request(self, operation: int, body: bytes, cpu_seconds: float, replies: int = 1) -> Reply:
-        """The last of at most so many replies; the others are in ``_replies.early``."""
+        """The last of at most so many replies."""
         if self._called:
             raise RuntimeError("one call at a time: a session is one player's")
         self._called = True
         self.calls = (self.calls + 1) & 0xFFFFFFFF
-        self._replies.expect(self.calls, replies)
+        self._replies.expect(self.calls, operation, replies)
         try:
             if self._gate is None:
                 return await self._dispatch(operation, body, cpu_seconds)
@@ -296,15 +302,31 @@ class Instance:
             self._take(data)
 
     def _take(self, data: bytes) -> None:
+        last: Reply | None = None
+        self._replies.feed(data)
         try:
-            replies = self._replies.read(data)
+            while reply := self._replies.take(told=self._plays is None or self._plays.resets):
+                last = reply
+                if self._plays is not None and not reply.flags & wire.FAULT:
+                    self._add(self._plays, reply)
         except ValueError as error:
             self._breach(str(error))
+        except ProgramError:
+            return  # the reply broke the contract: the call has its answer
+        if self.fault is not None or last is None:
             return
-        if replies and replies[-1].flags & wire.MORE:
+        if last.flags & wire.MORE:
             self._start_clock()
-        elif replies:
-            self._answer(replies[-1])
+        else:
+            self._answer(last)
+
+    def _add(self, plays: Plays, reply: Reply) -> None:
+        """One more reply to a request that plays scripts; nobody reads what it tells in info."""
+        if plays.resets:
+            self._begin(reply)
+            plays.add(Step(reply.observation))
+        else:
+            plays.add(self._step(reply))
 
     def _answer(self, answer: Reply | FaultError) -> None:
         if self._reply is None or self._reply.done():

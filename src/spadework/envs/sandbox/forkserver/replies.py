@@ -1,4 +1,8 @@
-"""What children answer, taken out of the bytes that come in. Nothing is believed before it is checked."""
+"""What children answer, taken out of the bytes that come in. Nothing is believed before it is checked.
+
+What a reply tells in JSON is counted before it is decoded, and of a request that plays scripts the tools alone are
+kept: a program could otherwise fill the host's memory with a few bytes a value, a reply at a time.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from spadework.envs.sandbox.base import Script
+from spadework.envs.sandbox.base import Script, Step
 from spadework.envs.sandbox.forkserver.inside import wire
+from spadework.text import clean_json
 
 
 class Reply(NamedTuple):
@@ -29,69 +34,100 @@ class Replies:
 
     def __init__(self, max_observation: int) -> None:
         self._max_observation = max_observation
-        self._most = wire.MAX_JSON + 4 * max_observation + 4096
         self._buffer = bytearray()
-        self._request = 0
-        self.early: list[Reply] = []
-        """Replies to the current request that others follow."""
+        self._request = self._operation = 0
         self._most_early = 0
+        """Replies to the current request that may come before its last one."""
 
-    def expect(self, request: int, most: int) -> None:
+    def expect(self, request: int, operation: int, most: int = 1) -> None:
         """A request goes out, to which there are at most so many replies."""
-        self._request, self.early, self._most_early = request, [], most - 1
+        self._request, self._operation, self._most_early = request, operation, most - 1
 
-    def read(self, data: bytes) -> list[Reply]:
-        """The replies that ``data`` makes whole. Raises ``ValueError`` for what breaks the protocol."""
-        held, head, at = self._buffer, wire.REPLY.size, 0
-        if held:
-            held += data
-        buffer = held or data  # most replies come whole
-        found: list[Reply] = []
-        while len(buffer) - at >= head:
-            size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer, at)
-            start, end = at + head, at + head + size
-            more = flags & ~wire.ENDED == wire.MORE and len(self.early) < self._most_early
-            if size > self._most or observed > size or (len(buffer) > end and not more):
-                sent = f"{len(buffer) - start} sent and {observed} of observation"
-                raise ValueError(f"a reply of {size} bytes with {sent}")
-            if request != self._request or (flags & ~7 and not more) or not math.isfinite(reward):
-                asked = f"request {request} of {self._request}"
-                raise ValueError(f"a reply to {asked} with flags {flags} and reward {reward}")
-            if len(buffer) < end:
-                break
-            found.append(self._decode(flags, reward, buffer[start : start + observed], buffer[start + observed : end]))
-            if more:
-                self.early.append(found[-1])
-            at = end
-        if buffer is held:
-            del held[:at]
-        else:
-            held += data[at:]
-        return found
+    def feed(self, data: bytes) -> None:
+        """Bytes have come in."""
+        self._buffer += data
 
-    def _decode(self, flags: int, reward: float, observation: bytes | bytearray, told: bytes | bytearray) -> Reply:
+    def take(self, *, told: bool = True) -> Reply | None:
+        """The next reply, once it is whole. Raises ``ValueError`` for what breaks the protocol.
+
+        Args:
+            told: whether to decode its JSON, if it is no fault's.
+        """
+        buffer, head = self._buffer, wire.REPLY.size
+        if len(buffer) < head:
+            return None
+        size, request, flags, reward, observed = wire.REPLY.unpack_from(buffer)
+        end = head + size
+        more = flags & ~wire.ENDED == wire.MORE and self._most_early > 0
+        most = wire.MAX_CODE if self._operation == wire.COMPILE else wire.MAX_JSON
+        too_long = observed > min(size, 4 * self._max_observation + 4096) or size - observed > most
+        if too_long or (len(buffer) > end and not more):
+            sent = f"{len(buffer) - head} sent and {observed} of observation"
+            raise ValueError(f"a reply of {size} bytes with {sent}")
+        if request != self._request or (flags & ~7 and not more) or not math.isfinite(reward):
+            asked = f"request {request} of {self._request}"
+            raise ValueError(f"a reply to {asked} with flags {flags} and reward {reward}")
+        if len(buffer) < end:
+            return None
+        observation, rest = bytes(buffer[head : head + observed]), bytes(buffer[head + observed : end])
+        del buffer[:end]
+        self._most_early -= more
+        wanted = told or flags & wire.FAULT
+        return Reply(flags, reward, self._text(observation), self._json(rest) if rest and wanted else {})
+
+    def _text(self, observation: bytes) -> str:
         try:
             text = observation.decode()
-            data = json.loads(told) if told else {}
+        except ValueError as error:
+            raise ValueError(f"an observation that is not UTF-8: {error}") from None
+        if len(text) > self._max_observation:
+            raise ValueError(f"an observation of {len(text)} characters")
+        return text
+
+    def _json(self, told: bytes) -> Mapping[str, Any]:
+        excess = "" if self._operation == wire.COMPILE else wire.json_excess(told)
+        if excess:
+            raise ValueError(f"a reply that tells {excess}")
+        try:
+            data = json.loads(told)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"a reply that is not UTF-8 and JSON: {error}") from None
-        if not isinstance(data, dict) or len(text) > self._max_observation:
-            raise ValueError(f"a reply with {len(text)} characters and a {type(data).__name__}")
-        return Reply(flags, reward, text, data)
+            raise ValueError(f"a reply that is not JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise ValueError(f"a reply that tells a {type(data).__name__}")
+        # JSON spells what UTF-8 cannot carry as an escape: without one, all that was decoded is clean.
+        return clean_json(data) if b"\\u" in told or b"\xef\xbb\xbf" in told else data
 
 
-def deal(scripts: Sequence[Script], replies: Sequence[Reply]) -> tuple[list[list[Reply]], str | None]:
-    """Replies to ``scripts``, episode by episode, and the action that the next one would answer, if it is an action."""
-    left = iter(replies)
-    episodes: list[list[Reply]] = []
-    for _, actions in scripts:
-        if (reply := next(left, None)) is None:
-            break
-        episodes.append([reply])
-        for action in actions:
-            if (reply := next(left, None)) is None:
-                return episodes, action
-            episodes[-1].append(reply)
-            if reply.flags & wire.ENDED:
-                break
-    return episodes, None
+class Plays:
+    """What a request to play ``scripts`` has given so far: for each episode, what its reset and its actions gave."""
+
+    def __init__(self, scripts: Sequence[Script]) -> None:
+        self.episodes: list[list[Step]] = []
+        self._scripts = scripts
+
+    @property
+    def resets(self) -> bool:
+        """Whether the next reply answers a reset."""
+        if not self.episodes:
+            return True
+        last, actions = self.episodes[-1], self._scripts[len(self.episodes) - 1][1]
+        return last[-1].done or len(last) > len(actions)
+
+    @property
+    def action(self) -> str | None:
+        """The action that the next reply answers; ``None`` where that is a reset."""
+        return None if self.resets else self._scripts[len(self.episodes) - 1][1][len(self.episodes[-1]) - 1]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every script has been played to its end."""
+        return self.resets and len(self.episodes) == len(self._scripts)
+
+    def add(self, step: Step) -> None:
+        """Add what the next reply says. Raises ``ValueError`` when nothing was left to play."""
+        if self.whole:
+            raise ValueError("more replies than resets and steps")
+        if self.resets:
+            self.episodes.append([step])
+        else:
+            self.episodes[-1].append(step)

@@ -1,6 +1,6 @@
-"""What a worker knows of each package: its environments, how to make a problem, and how to judge an answer.
+"""One adapter for each package: it lists the environments, makes a problem of a seed, and judges an answer.
 
-Runs in workers only: the packages seed the process's generators, and some of them leak threads.
+Only workers import this module: the packages seed the process's random generators, and some of them leak threads.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _OPEN, _CLOSE = "\x02", "\x03"
 """Marks around an RLVE answer: no answer holds them, while it may well hold a closing tag."""
 
 
-class Problem(Protocol):
-    """One problem."""
+class PackagedProblem(Protocol):
+    """A question, its judge, and a solution where the package knows one."""
 
     question: str
 
@@ -44,7 +44,7 @@ class Package(Protocol):
         """All of them, in the package's order."""
         ...
 
-    def problem(self, name: str, difficulty: int | None, seed: int) -> Problem:
+    def problem(self, name: str, difficulty: int | None, seed: int) -> PackagedProblem:
         """The problem of a seed. Raises ``LookupError`` for an unknown name, and whatever the package raises."""
         ...
 
@@ -72,7 +72,7 @@ class Rlve:
         """See ``Package``; the package tells of no skills."""
         return [Entry(name, "RLVE", None) for name in self._environments]
 
-    def problem(self, name: str, difficulty: int | None, seed: int) -> Problem:
+    def problem(self, name: str, difficulty: int | None, seed: int) -> PackagedProblem:
         """See ``Package``."""
         levels = self._controllers[name]()
         for _ in range(difficulty or 0):
@@ -160,7 +160,7 @@ class ReasoningGym:
         attributes = self._factory.create_curriculum(name).attributes.values()
         return max((len(attribute.levels) for attribute in attributes), default=0) - 1
 
-    def problem(self, name: str, difficulty: int | None, seed: int) -> Problem:
+    def problem(self, name: str, difficulty: int | None, seed: int) -> PackagedProblem:
         """See ``Package``. A data set of one: some make all of theirs at once, and refuse to be large."""
         random.seed(seed)
         settings = {"seed": seed % 2**31, "size": 1}

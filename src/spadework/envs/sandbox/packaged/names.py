@@ -1,4 +1,4 @@
-"""How an environment of a package is written where a program's source would stand: ``rlve:Sorting?difficulty=3``."""
+"""The names of packages' environments, such as ``rlve:Sorting?difficulty=3``, which stand in place of a source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spadework.envs.sandbox.workers import worker_environment
 from spadework.errors import ConfigError
 
 PACKAGES = {"rlve": "Gym", "reasoning-gym": "reasoning_gym"}
-"""What stands before the colon, and the module that it needs."""
+"""The name before the colon -> the module that it needs."""
 
 LIST_SECONDS = 300.0
 """Wall seconds that importing a package and listing it may take."""
@@ -85,5 +85,5 @@ def entries(package: str) -> tuple[Entry, ...]:
 
 
 def worker_command(package: str, argument: str) -> list[str]:
-    """How a worker is started: ``argument`` is its memory in MB, or ``list``."""
+    """The command that starts a worker. ``argument`` is its memory in MB, or ``list`` to print the environments."""
     return [sys.executable, "-m", "spadework.envs.sandbox.packaged.worker", package, argument]

@@ -1,14 +1,13 @@
 """A ``Sandbox`` for the environments of packages, beside the one for programs.
 
-The packages are trusted but untidy: they seed global generators, leak threads, hang on some answers. So they run in
-worker processes, each call under a deadline; a worker that overruns or dies is replaced, and because a problem follows
+The packages are trusted but untidy: they seed global generators, leak threads, and hang on some answers. So they run in
+worker processes, and each call has a deadline. A worker that is late or dies is replaced. Because a problem follows
 from its name, level and seed, every other session goes on without noticing.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,15 +16,13 @@ from spadework.envs.sandbox.base import Limits, Sandbox, Script, Session, Step, 
 from spadework.envs.sandbox.forkserver.inside import wire
 from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED, NO_START, death
 from spadework.envs.sandbox.packaged.names import Named, parse_named, require, worker_command
-from spadework.envs.sandbox.workers import exchange, worker_environment
+from spadework.envs.sandbox.workers import WorkerEndedError, WorkerPool, WorkerStartError
 from spadework.errors import ProgramError, SandboxError
-from spadework.types import derive_seed
 
 START_SECONDS = 60.0
 """Wall seconds that a worker may take to import its package."""
 MEMORY_MB = 1_024
 """What a worker may hold beyond what importing took."""
-LONGEST_REPLY = 1 << 22
 
 
 class PackagedSandbox:
@@ -37,9 +34,8 @@ class PackagedSandbox:
     """
 
     def __init__(self, programs: Sandbox, workers: int | None = None) -> None:
-        self._programs = programs
-        self._count = workers or min(4, os.cpu_count() or 1)
-        self._workers: dict[tuple[str, int], WorkerProcess] = {}
+        self._programs, self._size = programs, workers
+        self._pools: dict[str, WorkerPool] = {}
         self._closed = False
 
     async def open(self, source: str, limits: Limits) -> Session:
@@ -50,19 +46,38 @@ class PackagedSandbox:
         require(named.package)
         return PackagedSession(self, named, limits)
 
-    def worker(self, named: Named, seed: int) -> WorkerProcess:
-        """Whose task a problem is: always the same one's, which keeps it. Raises ``SandboxError`` when closed."""
+    def pool(self, package: str) -> WorkerPool:
+        """The workers of a package. Raises ``SandboxError`` when closed."""
         if self._closed:
             raise SandboxError(CLOSED, "the sandbox is closed")
-        place = (named.package, derive_seed(seed, str(named)) % self._count)
-        if place not in self._workers:
-            self._workers[place] = WorkerProcess(named.package)
-        return self._workers[place]
+        if package not in self._pools:
+            self._pools[package] = WorkerPool(worker_command(package, str(MEMORY_MB)), START_SECONDS, self._size)
+        return self._pools[package]
+
+    async def ask(self, named: Named, seed: int, request: dict[str, Any], seconds: float) -> Any:
+        """The value of a worker's reply about the problem of ``seed``, for which the same worker is always asked.
+
+        Raises ``ProgramError`` for the package's failures, ``SandboxError`` for the worker's.
+        """
+        problem = {"name": named.name, "difficulty": named.difficulty, "seed": seed}
+        try:
+            reply = await self.pool(named.package).ask(f"{named}#{seed}", {**request, **problem}, seconds)
+        except TimeoutError:
+            raise ProgramError(wire.HANG, f"{request['do']} gave no answer within {seconds:g} s") from None
+        except WorkerStartError as error:
+            raise SandboxError(NO_START, f"{named.package}: {error}") from None
+        except WorkerEndedError as error:
+            if error.status is None:
+                raise ProgramError(wire.TOO_LONG, f"{request['do']}: {error}") from None
+            raise death(error.status) from None
+        if "fault" in reply:
+            raise ProgramError(*reply["fault"])
+        return reply["value"]
 
     async def close(self) -> None:
         """See ``Sandbox``."""
         self._closed = True
-        await asyncio.gather(self._programs.close(), *(worker.close() for worker in self._workers.values()))
+        await asyncio.gather(self._programs.close(), *(pool.close() for pool in self._pools.values()))
 
 
 class PackagedSession:
@@ -105,73 +120,5 @@ class PackagedSession:
     async def _ask(self, do: str, action: str = "") -> Any:
         if self._seed is None:
             raise ProgramError(wire.RAISED, f"{do} before reset")
-        worker = self._sandbox.worker(self._named, self._seed)
-        problem = {"name": self._named.name, "difficulty": self._named.difficulty, "seed": self._seed}
-        return await worker.ask({"do": do, "action": action, **problem}, self._limits.wall_seconds)
-
-
-class WorkerProcess:
-    """One worker and its successors, asked one thing at a time."""
-
-    def __init__(self, package: str) -> None:
-        self.package = package
-        self.process: asyncio.subprocess.Process | None = None
-        self._turn = asyncio.Lock()
-        self._hung: dict[tuple[Any, ...], str] = {}
-
-    async def ask(self, request: dict[str, Any], seconds: float) -> Any:
-        """The reply's value. Raises ``ProgramError`` for the package's failures, ``SandboxError`` for the worker's."""
-        asked = tuple(request.values())
-        async with self._turn:
-            if asked in self._hung:  # a group shares its problem: no use in waiting once for each of its episodes
-                raise ProgramError(wire.HANG, self._hung[asked])
-            process = self.process or await self._start()
-            try:
-                async with asyncio.timeout(seconds):
-                    reply = await self._exchange(process, request)
-            except TimeoutError:
-                await self.close()
-                self._hung[asked] = f"{request['do']} gave no answer within {seconds:g} s"
-                raise ProgramError(wire.HANG, self._hung[asked]) from None
-            except BaseException:  # cancelled half-way: the reply would be taken for the next one's
-                await self.close()
-                raise
-            if reply.pop("tired"):
-                await self.close()
-        if "fault" in reply:
-            raise ProgramError(*reply["fault"])
-        return reply["value"]
-
-    async def _exchange(self, process: asyncio.subprocess.Process, request: dict[str, Any]) -> dict[str, Any]:
-        reply = await exchange(process, request)
-        if reply is None:
-            raise death(await process.wait())
-        return reply
-
-    async def _start(self) -> asyncio.subprocess.Process:
-        process = await asyncio.create_subprocess_exec(
-            *worker_command(self.package, str(MEMORY_MB)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=worker_environment(),
-            limit=LONGEST_REPLY,
-        )
-        self.process = process
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                await self._exchange(process, {"do": "ready"})
-        except (TimeoutError, ProgramError, SandboxError) as error:
-            await self.close()
-            raise SandboxError(NO_START, f"a worker of {self.package} did not start: {error}") from None
-        except BaseException:  # cancelled: what it says when it is ready would be taken for the next reply
-            await self.close()
-            raise
-        return process
-
-    async def close(self) -> None:
-        """Kill the process; the next ``ask`` starts another."""
-        process, self.process = self.process, None
-        if process is not None and process.returncode is None:
-            process.kill()
-            await process.wait()
+        request = {"do": do, "action": action}
+        return await self._sandbox.ask(self._named, self._seed, request, self._limits.wall_seconds)

@@ -1,6 +1,6 @@
-"""A worker process: problems of one package, one JSON line in and one out, until its input ends.
+"""A worker process of one package: it makes problems and judges answers, one JSON line in and one out.
 
-    {"do": "ready" | "reset" | "step" | "solution", "name", "difficulty", "seed", "action"}
+    {"do": "reset" | "step" | "solution", "name", "difficulty", "seed", "action"}
     {"value": …, "tired": bool} or {"fault": [code, message, detail], "tired": bool}
 
 A problem follows from name, difficulty and seed; the last ones are kept, so that episodes that share one make it once.
@@ -9,18 +9,17 @@ A problem follows from name, difficulty and seed; the last ones are kept, so tha
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 import threading
 import traceback
 from collections import OrderedDict
 from dataclasses import asdict
-from typing import IO, Any
+from typing import Any
 
-from spadework.envs.sandbox.confined_worker import in_child
 from spadework.envs.sandbox.forkserver.inside import kernel
-from spadework.envs.sandbox.packaged.adapters import Package, Problem, load_package
+from spadework.envs.sandbox.packaged.adapters import Package, PackagedProblem, load_package
+from spadework.envs.sandbox.worker_process import in_child, serve, take_stdout
 
 KEPT = 32
 """Problems kept."""
@@ -41,7 +40,7 @@ class Worker:
 
     def __init__(self, package: Package) -> None:
         self._package = package
-        self._problems: OrderedDict[tuple[str, int | None, int], Problem] = OrderedDict()
+        self._problems: OrderedDict[tuple[str, int | None, int], PackagedProblem] = OrderedDict()
         self._calls = 0
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -61,8 +60,6 @@ class Worker:
         return {**reply, "tired": self._calls >= LIFE or threading.active_count() > THREADS}
 
     def _value(self, request: dict[str, Any]) -> Any:
-        if request["do"] == "ready":
-            return None
         problem = self._problem(request["name"], request["difficulty"], request["seed"])
         if request["do"] == "reset":
             return problem.question
@@ -70,7 +67,7 @@ class Worker:
             return _judge(problem, request["action"])
         return problem.solution()
 
-    def _problem(self, name: str, difficulty: int | None, seed: int) -> Problem:
+    def _problem(self, name: str, difficulty: int | None, seed: int) -> PackagedProblem:
         key = (name, difficulty, seed)
         if key not in self._problems:
             self._problems[key] = self._package.problem(name, difficulty, seed)
@@ -80,7 +77,7 @@ class Worker:
         return self._problems[key]
 
 
-def _judge(problem: Problem, answer: str) -> float:
+def _judge(problem: PackagedProblem, answer: str) -> float:
     """The answer's pay, found in a confined child: some judges evaluate it as code, and some can hang on it.
 
     Raises ``JudgementError``.
@@ -96,30 +93,23 @@ def _judge(problem: Problem, answer: str) -> float:
 def main() -> None:
     """``python -m spadework.envs.sandbox.packaged.worker PACKAGE MEMORY_MB``, or ``PACKAGE list``."""
     package, limit = sys.argv[1:]
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a package prints is no reply
+    replies = take_stdout()
     sys.set_int_max_str_digits(0)  # some RLVE answers are longer than the interpreter's limit
     loaded = load_package(package)
     if limit == "list":
-        json.dump([asdict(entry) for entry in loaded.entries()], out)
-        out.flush()
+        json.dump([asdict(entry) for entry in loaded.entries()], replies)
+        replies.flush()
         return
     _bound(int(limit))
-    _serve(Worker(loaded), out)
+    serve(Worker(loaded).answer, replies)
 
 
 def _bound(megabytes: int) -> None:
-    """Die with the host, even in the midst of a problem, and hold no more beyond what importing took."""
+    """Die with the host, even in the midst of a problem, and hold no more than so much beyond what importing took."""
     if not sys.platform.startswith("linux"):
         return
     kernel.prctl(kernel.PDEATHSIG, kernel.SIGKILL)
     resource.setrlimit(resource.RLIMIT_AS, (kernel.address_space() + megabytes * 2**20,) * 2)
-
-
-def _serve(worker: Worker, out: IO[str]) -> None:
-    for line in sys.stdin:
-        out.write(json.dumps(worker.answer(json.loads(line))) + "\n")
-        out.flush()
 
 
 if __name__ == "__main__":

@@ -65,8 +65,10 @@ class Runner:
 
     def compile(self, body: bytes) -> tuple[str, bytes]:
         """Source to marshalled code."""
-        code = marshal.dumps(_compile(body.decode()))
-        return "", _told(checks.encode({"code": base64.b64encode(code).decode()}))
+        told = checks.encode({"code": base64.b64encode(marshal.dumps(_compile(body.decode()))).decode()}).encode()
+        if len(told) > wire.MAX_CODE:
+            raise Problem(wire.NO_SYNTAX, f"the program compiles to {len(told)} bytes; the limit is {wire.MAX_CODE}")
+        return "", told
 
     def load(self, body: bytes) -> tuple[str, bytes]:
         """Run the program's module and build its environment.
@@ -230,8 +232,8 @@ def _seeding(env: Any) -> Callable[[Callable[..., Any], int], Any]:
 
 def _told(text: str) -> bytes:
     data = text.encode("utf-8", "replace")
-    if len(data) > wire.MAX_JSON:
-        raise Problem(wire.BAD_TYPES, f"{len(data)} bytes of info, tools or result; the limit is {wire.MAX_JSON}")
+    if excess := wire.json_excess(data):
+        raise Problem(wire.BAD_TYPES, f"info, tools or result hold {excess}")
     return data
 
 

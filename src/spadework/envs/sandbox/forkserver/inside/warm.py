@@ -32,6 +32,8 @@ NUMPY = (
 )
 TOOL_MODULES = ("tool_use_base_env", "spadework_tool_env")
 """Under which names programs import the base classes of tool-use environments."""
+SCAN_MODULE = "spadework.scan"
+"""Under which name those classes import what reads the player's text."""
 
 
 def warm(config: dict[str, Any]) -> dict[str, Any]:
@@ -39,8 +41,8 @@ def warm(config: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         config: ``imports``, ``prelude_modules``, ``prelude_names`` (the contract's, as far as they are wanted);
-            ``site`` (folders for numpy and math_verify); ``tool_env`` (path of the base classes' source); and
-            ``uncommon``, ``numpy`` and ``math_verify`` (load what belongs to them?).
+            ``site`` (folders for numpy and math_verify); ``tool_env`` and ``scan`` (paths of the base classes' source,
+            and of what they import of ours); and ``uncommon``, ``numpy`` and ``math_verify`` (load what is theirs?).
     """
     sys.path.extend(config["site"])
     wanted = [name for name in (*INTERNAL, *config["imports"]) if name not in TOOL_MODULES]
@@ -49,7 +51,7 @@ def warm(config: dict[str, Any]) -> dict[str, Any]:
     prelude = _prelude(config)
     _exercise(config)
     if config["uncommon"]:
-        prelude.update(_tool_classes(config["tool_env"]))
+        prelude.update(_tool_classes(config))
     linecache.clearcache()
     sys.path.clear()
     sys.path_importer_cache.clear()
@@ -81,13 +83,20 @@ def _exercise(config: dict[str, Any]) -> None:
         math_verify.verify(math_verify.parse("$\\frac{1}{2}$"), math_verify.parse("\\boxed{0.5}"))
 
 
-def _tool_classes(path: str) -> dict[str, Any]:
+def _tool_classes(config: dict[str, Any]) -> dict[str, Any]:
     """The base classes of tool-use environments, from their source; none while the file is not there."""
-    if not os.path.exists(path):
+    if not os.path.exists(config["tool_env"]):
         return {}
-    module = types.ModuleType("spadework_tool_env")
-    for name in TOOL_MODULES:
+    _load(config["scan"], SCAN_MODULE)
+    module = _load(config["tool_env"], *TOOL_MODULES)
+    return {name: value for name, value in vars(module).items() if isinstance(value, type) and name.endswith("Env")}
+
+
+def _load(path: str, *names: str) -> types.ModuleType:
+    """The module of a source file, known under each of ``names``; the last one is its own."""
+    module = types.ModuleType(names[-1])
+    for name in names:
         sys.modules[name] = module
     with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), "spadework_tool_env.py", "exec", dont_inherit=True), module.__dict__)
-    return {name: value for name, value in vars(module).items() if isinstance(value, type) and name.endswith("Env")}
+        exec(compile(file.read(), f"{names[-1]}.py", "exec", dont_inherit=True), module.__dict__)
+    return module

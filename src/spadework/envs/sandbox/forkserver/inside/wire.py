@@ -6,6 +6,7 @@ before it believes it; this module is all that both sides share.
 
 from __future__ import annotations
 
+import re
 import struct
 
 REQUEST = struct.Struct("<IIB")
@@ -30,8 +31,16 @@ HELLO = b"ready"
 OUT_OF_MEMORY = 77
 """The exit status of a child that cannot even tell of it."""
 
-MAX_JSON = 1 << 20
-"""Bytes of the JSON part of a reply."""
+MAX_CODE = 1 << 20
+"""Bytes of the JSON part of a reply to ``COMPILE``."""
+MAX_JSON = 1 << 18
+"""Bytes of the JSON part of any other reply."""
+MAX_VALUES = 8192
+"""Values in the JSON part of a reply: an empty list takes two bytes there and 56 as an object of the host."""
+MAX_NESTED = 64
+"""Lists and objects inside each other in the JSON part of a reply."""
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_BRACKET = re.compile(rb"[\[\]{}]")
 
 NO_SYNTAX = "ENV001"
 NO_CLASS = "ENV002"
@@ -46,3 +55,25 @@ TOO_LONG = "ENV207"
 DIED = "ENV208"
 CHILD_CODES = frozenset({NO_SYNTAX, NO_CLASS, NO_START, RAISED, BAD_TYPES, BAD_REWARD, NO_METHOD, MEMORY, TOO_LONG})
 """What a child may say of itself; hangs and deaths are the host's to judge."""
+
+
+def json_excess(data: bytes) -> str:
+    """What the JSON part of a reply has too much of; empty where it may be decoded. It only counts marks."""
+    if len(data) > MAX_JSON:
+        return f"{len(data)} bytes; the limit is {MAX_JSON}"
+    if _most_values(data) <= MAX_NESTED:
+        return ""
+    bare = _STRING.sub(b"", data)
+    if _most_values(bare) > MAX_VALUES:
+        return f"more than {MAX_VALUES} values"
+    depth = 0
+    for bracket in _BRACKET.findall(bare):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_NESTED:
+            return f"more than {MAX_NESTED} lists and objects inside each other"
+    return ""
+
+
+def _most_values(data: bytes) -> int:
+    """An upper bound of the number of values, and so of how deep they stand in each other."""
+    return data.count(b",") + data.count(b"[") + data.count(b"{") + 1

@@ -10,7 +10,7 @@ import pytest
 from spadework.config import EndpointSection
 from spadework.envs.tool_calls import Call, render_call
 from spadework.errors import PolicyError
-from spadework.evals.harness_policy import Voice, in_thread, read
+from spadework.evals.harness_policy import HarnessPolicy, in_thread, read_reply
 from spadework.policies.base import Message, SamplingParams
 from spadework.policies.server.openai import OpenAICompatPolicy
 from spadework.testing.scripted import ScriptedPolicy
@@ -35,36 +35,36 @@ class Counting(ScriptedPolicy):
 
 async def test_a_history_that_grows_stays_one_conversation() -> None:
     policy = Counting()
-    voice = Voice(policy, PARAMS, (0,))
+    speaker = HarnessPolicy(policy, PARAMS, (0,))
     history = [HELLO]
     for heard in (1, 3, 5):
-        said = await voice.reply(history)
+        said = await speaker.reply(history)
         assert said.text == f"heard {heard}"
         history += [Message(role="assistant", content=said.raw), Message(role="tool", content="2")]
-    assert policy.opened == 1 and voice.turns == 3 and voice.tokens == 3 * len("heard 1_")
+    assert policy.opened == 1 and speaker.turns == 3 and speaker.tokens == 3 * len("heard 1_")
 
 
 async def test_new_tools_or_a_rewritten_history_open_another_with_all_that_was_said() -> None:
     policy = Counting()
-    voice = Voice(policy, PARAMS, (0,))
-    said = await voice.reply([HELLO])
+    speaker = HarnessPolicy(policy, PARAMS, (0,))
+    said = await speaker.reply([HELLO])
     told = [HELLO, Message(role="assistant", content=said.raw), Message(role="user", content="More.")]
-    assert (await voice.reply(told, TOOLS)).text == "heard 3" and policy.opened == 2
+    assert (await speaker.reply(told, TOOLS)).text == "heard 3" and policy.opened == 2
     rewritten = [HELLO, Message(role="assistant", content="else"), Message(role="user", content="More.")]
-    assert (await voice.reply(rewritten, TOOLS)).text == "heard 3" and policy.opened == 3
-    assert (await voice.reply(rewritten, TOOLS)).text == "heard 3" and policy.opened == 4
+    assert (await speaker.reply(rewritten, TOOLS)).text == "heard 3" and policy.opened == 3
+    assert (await speaker.reply(rewritten, TOOLS)).text == "heard 3" and policy.opened == 4
 
 
 async def test_a_thread_asks_and_an_error_reaches_both_sides() -> None:
-    voice = Voice(Counting(), PARAMS, (0,))
-    said = await in_thread(lambda: (threading.current_thread().name, voice.reply_in_thread([HELLO]).text))
+    speaker = HarnessPolicy(Counting(), PARAMS, (0,))
+    said = await in_thread(lambda: (threading.current_thread().name, speaker.reply_in_thread([HELLO]).text))
     assert said == ("harness", "heard 1")
 
     class Broken(ScriptedPolicy):
         async def sample(self, *_):
             raise PolicyError("down", "no answer")
 
-    broken = Voice(Broken(lambda *_: ""), PARAMS, (0,))
+    broken = HarnessPolicy(Broken(lambda *_: ""), PARAMS, (0,))
     with pytest.raises(PolicyError, match="no answer"):
         await in_thread(lambda: broken.reply_in_thread([HELLO]))
 
@@ -82,13 +82,13 @@ async def test_a_cancelled_episode_does_not_hold_up_the_loop() -> None:
 @pytest.mark.parametrize("form", ["json", "xml"])
 def test_calls_are_read_in_both_forms_and_left_out_of_the_text(form: str) -> None:
     raw = f"<think>add?</think>I add.\n{render_call('add', {'a': 2}, form)}"
-    assert read(raw, TOOLS) == type(read(raw, TOOLS))(raw, "I add.", (Call("add", {"a": 2}),))
+    assert read_reply(raw, TOOLS) == type(read_reply(raw, TOOLS))(raw, "I add.", (Call("add", {"a": 2}),))
 
 
 def test_a_call_in_json_keeps_the_types_it_was_given() -> None:
-    assert read(render_call("add", {"a": "2"}), TOOLS).calls == (Call("add", {"a": "2"}),)
-    assert read(render_call("unknown", {"a": "2"}, "xml"), TOOLS).calls == (Call("unknown", {"a": "2"}),)
-    assert read("<tool_call>{no json}</tool_call>", TOOLS).calls == ()
+    assert read_reply(render_call("add", {"a": "2"}), TOOLS).calls == (Call("add", {"a": "2"}),)
+    assert read_reply(render_call("unknown", {"a": "2"}, "xml"), TOOLS).calls == (Call("unknown", {"a": "2"}),)
+    assert read_reply("<tool_call>{no json}</tool_call>", TOOLS).calls == ()
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -99,12 +99,12 @@ async def test_an_endpoint_gets_each_result_beside_its_call(native: bool) -> Non
     )
     async with StandIn(script, Manners(parses_calls=native)) as server:
         policy = OpenAICompatPolicy(EndpointSection(urls=(server.url,), server="openai"), "scripted", run_seed=0)
-        voice = Voice(policy, PARAMS, (0,))
-        said = await voice.reply([HELLO], TOOLS)
+        speaker = HarnessPolicy(policy, PARAMS, (0,))
+        said = await speaker.reply([HELLO], TOOLS)
         assert said.calls == (Call("add", {"a": 1}), Call("add", {"a": 2})) and not said.text
         history = [HELLO, Message(role="assistant", content=said.raw)]
         history += [Message(role="tool", content=result) for result in ("one", "two")]
-        assert (await voice.reply(history, TOOLS)).text == "Three."
+        assert (await speaker.reply(history, TOOLS)).text == "Three."
         sent = server.requests[-1]["messages"]
         await policy.close()
     if native:
@@ -122,18 +122,18 @@ async def test_threads_of_a_deterministic_engine_wait_for_each_other_and_say_wha
     options = LocalOptions(slots=4, parked=4, threads=1, dtype="float32", deterministic=True, max_length=512)
     policy = load_local("tiny-random", run_seed=3, options=options)[0]
 
-    def episode(voice: Voice, turns: int) -> list[str]:
+    def episode(speaker: HarnessPolicy, turns: int) -> list[str]:
         history, said = [HELLO], []
         for _ in range(turns):
-            raw = voice.reply_in_thread(history).raw
+            raw = speaker.reply_in_thread(history).raw
             history += [Message(role="assistant", content=raw), Message(role="user", content="More.")]
             said.append(raw)
         return said
 
     async def play(place: int) -> list[str]:
-        voice = Voice(policy, SamplingParams(max_tokens=6), (place,))
+        speaker = HarnessPolicy(policy, SamplingParams(max_tokens=6), (place,))
         with policy.attend():
-            return await in_thread(lambda: episode(voice, 1 + place % 3))
+            return await in_thread(lambda: episode(speaker, 1 + place % 3))
 
     together = await asyncio.wait_for(asyncio.gather(*(play(place) for place in range(5))), 120)
     assert [await play(place) for place in (0, 4)] == [together[0], together[4]] and len({*map(tuple, together)}) > 2

@@ -1,7 +1,8 @@
-"""A worker of ``confined.py``: trusted code prepares, and a confined child judges each untrusted text.
+"""The workers' side of ``workers``: a loop that answers requests, and confined children that judge untrusted text.
 
-``python -m spadework.envs.sandbox.confined_worker MODULE``; JSON lines in and out. MODULE has ``prepare(**asked)``,
-which runs here, and ``judge(text, **asked)``, which runs in a child that can open no file, no socket and no process.
+``python -m spadework.envs.sandbox.worker_process MODULE`` serves a grader's module (``confined``). MODULE has
+``prepare(**asked)``, which runs in the worker, and ``judge(text, **asked)``, which runs in a child that can open no
+file, no socket and no process.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 from spadework.envs.sandbox.forkserver.kernel_facts import cpu_seconds
 
@@ -24,22 +25,40 @@ MEMORY = 1 << 30
 CPU_SECONDS, WALL_SECONDS = 3.0, 60.0
 """What one judgement may take."""
 _LONGEST = 1 << 16
+"""Bytes of a verdict."""
+_LOOK = 0.05
+"""Seconds between looks at a child that says nothing."""
+
+
+def take_stdout() -> IO[str]:
+    """The stream of replies. What anything prints from now on goes to standard error: it is no reply."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return replies
+
+
+def serve(answer: Callable[[dict[str, Any]], dict[str, Any]], replies: IO[str]) -> None:
+    """Answer the requests of standard input until it ends: one JSON line each, and one back."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        reply = {"value": None} if request["do"] == "ready" else answer(request)
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
 
 
 def main() -> None:
-    """Serve until the input ends."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a package prints is no reply
+    """Serve a grader's module."""
+    replies = take_stdout()
     module = importlib.import_module(sys.argv[1])
-    for line in sys.stdin:
-        asked = json.loads(line)
-        do, arguments = asked.pop("do"), asked
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        do = request.pop("do")
         try:
-            reply = {"value": module.prepare(**arguments)} if do == "prepare" else in_child(module.judge, arguments)
+            return {"value": module.prepare(**request)} if do == "prepare" else in_child(module.judge, request)
         except Exception as error:  # noqa: BLE001 - whatever a package raises is data
-            reply = _told(error)
-        out.write(json.dumps(reply) + "\n")
-        out.flush()
+            return _fault(error)
+
+    serve(answer, replies)
 
 
 def in_child(judge: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +77,7 @@ def in_child(judge: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, 
     os.kill(child, 9)  # one that hung up may still run
     os.waitpid(child, 0)
     if late:
-        return {"fault": ["HANG", f"no verdict within {CPU_SECONDS:g} CPU seconds"]}
+        return {"fault": ["HANG", f"no verdict within {CPU_SECONDS:g} CPU seconds and {WALL_SECONDS:g} s in all"]}
     try:
         reply = json.loads(data)
         return {key: reply[key] for key in ("value", "fault") if key in reply} or {"fault": ["DIED", "no verdict"]}
@@ -67,16 +86,20 @@ def in_child(judge: Callable[..., Any], arguments: dict[str, Any]) -> dict[str, 
 
 
 def _receive(sock: socket.socket, child: int) -> tuple[bytes, bool]:
-    """All that the child says until it hangs up, and whether it took too long."""
-    data, began = b"", time.monotonic()
+    """All that the child says until it hangs up, and whether it took too long.
+
+    One deadline holds for all of it, and is looked at after every read: a child that sends a byte now and then would
+    otherwise be never late.
+    """
+    data, deadline = b"", time.monotonic() + WALL_SECONDS
     while len(data) < _LONGEST:
-        ready, _, _ = select.select([sock], [], [], 0.05)
+        ready, _, _ = select.select([sock], [], [], _LOOK)
         if ready:
             more = sock.recv(_LONGEST)
             if not more:
                 return data, False
             data += more
-        elif cpu_seconds(child) > CPU_SECONDS or time.monotonic() - began > WALL_SECONDS:
+        if cpu_seconds(child) > CPU_SECONDS or time.monotonic() > deadline:
             return data, True
     return data, True
 
@@ -90,14 +113,14 @@ def _judge(sock: int, judge: Callable[..., Any], arguments: dict[str, Any]) -> N
         where = wire.SOCKET
         said = json.dumps({"value": judge(**arguments)})
     except BaseException as error:  # noqa: BLE001 - the parent is told, whatever it was
-        said = json.dumps(_told(error))
+        said = json.dumps(_fault(error))
     try:
         os.write(where, said.encode())
     finally:
         os._exit(0)  # and never on into the parent's own code
 
 
-def _told(error: BaseException) -> dict[str, Any]:
+def _fault(error: BaseException) -> dict[str, Any]:
     where = traceback.extract_tb(error.__traceback__)[-1:]
     place = f" ({os.path.basename(where[0].filename)}:{where[0].lineno})" if where else ""
     return {"fault": ["RAISED", f"{type(error).__name__}: {error}"[:400] + place]}

@@ -1,0 +1,24 @@
+"""What every section of the configuration is: frozen, strict, and closed to unknown keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """Base of all sections, and of the settings of rewards and estimators that users write themselves."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, strict=True)
+
+
+class OpenSection(Section):
+    """A section whose ``type``-like keys may name a part that the package does not know.
+
+    The table of such a part is kept as it was read. Whoever builds the part validates it (``spadework.plugins``).
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Mapping[str, Any]] = Field(init=False)
