@@ -162,7 +162,8 @@ def plain(loaded: Any, rows: list[TrainingRow]) -> Callable[[], Any]:
             table = torch.log_softmax(logits[:, :-1].float(), -1)
             new = table.gather(-1, batch["completion_ids"][..., None])[..., 0][mask]
             advantages = batch["advantages"][:, None].expand(mask.shape)[mask]
-            surrogate_loss(new, new.detach(), torch.full_like(new, -10.0), advantages, HP).loss.backward()
+            rows = mask.nonzero()[:, 0]
+            surrogate_loss(new, new.detach(), torch.full_like(new, -10.0), advantages, rows, HP).loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), HP.grad_clip)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

@@ -29,6 +29,7 @@ from spadework.lessons.warmup import lesson_rows
 from spadework.lessons.words import WordFamily, WordLessons, load_families
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.policies.embedding import build_embedder
+from spadework.policies.hyperparameters import hyperparameters
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
 from spadework.runs.files import lock_when_free
@@ -162,6 +163,9 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
 
 def _check_tinker(config: RunConfig) -> None:
     """Raises ``ConfigError`` for what a Tinker server cannot do, before anything starts."""
+    from spadework.policies.tinker.trainer import check_hyperparameters
+
+    check_hyperparameters(hyperparameters(config.update, 0, config.run.cycles))
     sampled = {"play.temperature": config.play.temperature}
     if config.designer.environments and config.designer.train:
         sampled["designer.temperature"] = config.designer.temperature

@@ -12,12 +12,12 @@ from typing import Any
 
 from safetensors.torch import save_file
 
-from spadework.policies.base import Hyperparameters
+from spadework.policies.base import Hyperparameters, RoleStep
 from spadework.policies.local.distributed import joined_ranks
 from spadework.policies.local.options import LocalOptions
 from spadework.policies.local.policy import load_local
 from spadework.policies.local.trainer import LocalTrainer
-from spadework.policies.local.worker import follow
+from spadework.policies.local.worker import run_worker
 from spadework.types import TrainingRow
 
 OPTIONS = LocalOptions(slots=2, parked=0, threads=1, dtype="float32", max_length=128, micro_batch_tokens=64)
@@ -29,6 +29,13 @@ MODES = {
 }
 STILL = Hyperparameters(lr=0.0, grad_clip=1e9, weight_decay=0.0)
 MOVING = dataclasses.replace(STILL, lr=1e-3, epochs=2, minibatches=2, kl_coef=0.5)
+BY_ROLE = dataclasses.replace(
+    STILL,
+    ratio="sequence",
+    entropy_coef=0.1,
+    kl_rows="all",
+    role_steps=(RoleStep("agent", 1e-3, kl_coef=0.5), RoleStep("designer", 5e-4)),
+)
 
 
 def rows() -> list[TrainingRow]:
@@ -46,7 +53,7 @@ def rows() -> list[TrainingRow]:
                 loss_mask=mask,
                 logprobs=tuple(-5.5 * m for m in mask),
                 advantages=tuple(rng.gauss(0, 0.1) * m for m in mask),
-                role="agent",
+                role="designer" if index % 3 == 0 else "agent",
                 group_id=str(index % 2),
                 source_id=str(index),
                 policy_version=0,
@@ -63,12 +70,13 @@ async def work(options: LocalOptions, folder: Path, resume: Path | None = None) 
     still = await trainer.train(rows(), STILL)
     trainer.save(folder / "still")
     moved = await trainer.train(rows(), MOVING)
+    roles = await trainer.train(rows(), BY_ROLE)
     few = await trainer.fit(rows()[:1], STILL)  # fewer rows than ranks
     await trainer.sync()
     trainer.save(folder / "moved")
     trainer.export(folder / "model")
     await policy.close()
-    return {"still": still, "moved": moved, "few": few, "version": policy.version}
+    return {"still": still, "moved": moved, "roles": roles, "few": few, "version": policy.version}
 
 
 def _show_every_rank(folder: Path, rank: int) -> None:
@@ -89,7 +97,7 @@ def main() -> None:
     with joined_ranks() as ranks:
         _show_every_rank(folder, ranks.rank)
         if ranks.rank:
-            follow(ranks)
+            run_worker(ranks)
             return
         for mode, options in MODES.items():
             (folder / mode).mkdir()

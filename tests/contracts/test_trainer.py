@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from tinker_server import served
 
-from spadework.policies.base import Hyperparameters, Policy, SamplingParams, Trainer
+from spadework.errors import ConfigError
+from spadework.policies.base import Hyperparameters, Policy, RoleStep, SamplingParams, Trainer
 from spadework.types import TrainingRow
 
 HP = Hyperparameters(lr=3e-3, grad_clip=1e9, weight_decay=0.0)
@@ -152,6 +153,36 @@ async def test_save_load_continue_equals_unbroken(name: str, tmp_path: Path) -> 
     assert found == expected
     assert await greedy(resumed[0]) == await greedy(unbroken[0])
     assert resumed[0].version == unbroken[0].version == 4
+
+
+BY_ROLE = dataclasses.replace(HP, role_steps=(RoleStep("agent", 3e-3), RoleStep("designer", 1e-3)))
+
+
+async def train_by_role(pair: tuple[Policy, Trainer], count: int) -> None:
+    """Updates by rows of both roles, whose second half is the designer's."""
+    policy, trainer = pair
+    for _ in range(count):
+        batch = await batch_of(policy)
+        batch[2:] = [dataclasses.replace(row, role="designer") for row in batch[2:]]
+        await trainer.train(batch, BY_ROLE)
+        await trainer.sync()
+
+
+@pytest.mark.parametrize("name", ["local", "local-lora", "local-served"])
+async def test_steps_by_role_go_on_from_a_checkpoint(name: str, tmp_path: Path) -> None:
+    unbroken, broken, resumed = (TRAINERS[name]() for _ in range(3))
+    await train_by_role(unbroken, 4)
+    await train_by_role(broken, 2)
+    broken[1].save(tmp_path / "checkpoint")
+    resumed[1].load(tmp_path / "checkpoint")
+    await train_by_role(resumed, 2)
+    assert await greedy(resumed[0]) == await greedy(unbroken[0])
+
+
+@pytest.mark.parametrize("name", [TINKER])
+async def test_a_trainer_with_one_set_of_moments_refuses_steps_by_role(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"update\.by_role"):
+        await train_by_role(TRAINERS[name](), 1)
 
 
 @pytest.mark.parametrize("name", LEARNING)

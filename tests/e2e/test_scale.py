@@ -5,14 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.runs import cli
+from tests.runs import cli, start_cli, story
 
 from spadework.policies.local.models import load_model
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
+from spadework.selfplay.score.rescore import rescore
 
 pytest.importorskip("torch")
 
+BY_ROLE = (
+    "run.cycles=3",
+    "run.checkpoint_every=1",
+    "run.deterministic=true",
+    "designer.environments=4",
+    "play.episodes=4",
+    "update.by_role=true",
+    "update.roles.designer.lr=4e-4",
+    "update.roles.agent.kl_coef=0.1",
+    'update.kl_rows="all"',
+    "update.entropy_coef=0.001",
+    'update.schedule="cosine"',
+    "update.warmup_steps=1",
+)
+"""Everything that an update can be set to and that a resumed run could get wrong."""
 SMALL = ("run.cycles=2", "designer.environments=6", "play.episodes=4")
 
 
@@ -80,3 +96,27 @@ def test_the_trained_model_comes_out_as_a_folder_that_loads(run: Path, tmp_path:
     assert again.returncode == 2 and "exists already" in again.stderr
     start = cli("export", run, "--what", "model", "--checkpoint", "start", "--out", tmp_path / "start")
     assert start.returncode == 2 and "nothing was trained yet" in start.stderr
+
+
+def test_steps_by_role_and_schedules_go_on_where_a_killed_run_was(tmp_path: Path) -> None:
+    settings = [word for one in BY_ROLE for word in ("--set", one)]
+    unbroken, killed = tmp_path / "unbroken", tmp_path / "killed"
+    done = cli("train", "scale", "--run", unbroken, *settings)
+    assert done.returncode == 0, done.stderr
+    process = start_cli("train", "scale", "--run", killed, *settings, PYTHONUNBUFFERED="1")
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("cycle 3/3 play"):
+            break
+    process.kill()
+    process.wait()
+    resumed = cli("train", "--resume", "--run", killed)
+    assert resumed.returncode == 0, resumed.stderr
+    told = story(unbroken)
+    assert story(killed) == told
+    assert {"train/grad_norm_agent", "train/grad_norm_designer"} <= told["metrics"].keys()
+    rows = [row for cycle in told["sequences"] for row in cycle]
+    assert any(not any(row.advantages) for row in rows), "rows without an advantage are kept for the KL term"
+    store = RunStore.read(unbroken)
+    assert rescore(store, store.config).differing_cycles == ()
+    store.close()

@@ -47,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or args.dry_run:
         return _run(args)
     from spadework.policies.local.distributed import joined_ranks
-    from spadework.policies.local.worker import follow
+    from spadework.policies.local.worker import run_worker
 
     with joined_ranks() as ranks:
         if ranks.rank == 0:
             return _run(args)
-        follow(ranks)
+        run_worker(ranks)
     return 0
 
 

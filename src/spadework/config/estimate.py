@@ -140,16 +140,19 @@ def _attempt_tokens(config: RunConfig, assume: Assumptions) -> Work:
 def memory(config: RunConfig) -> Memory | None:
     """What the model's weights take in training; ``None`` for a model of unknown size.
 
-    The trainer holds fp32 weights and gradients and two AdamW moments, the sampler a copy in ``model.dtype`` (``auto``
-    counts as bfloat16). With an adapter only the adapter has gradients and moments, which are left out here.
+    The trainer holds fp32 weights, gradients and two AdamW moments; with ``update.by_role``, two moments for each role.
+    The sampler holds a copy in ``model.dtype`` (``auto`` counts as bfloat16). With an adapter only the adapter has
+    gradients and moments, which are left out here.
     """
     count = PARAMETERS.get(config.model.name)
     if count is None:
         return None
     copy = 4 if config.model.dtype == "float32" else 2
     trained = 0 if config.model.lora_rank else count
-    frozen = 4 if config.update.kl_coef and not config.model.lora_rank else 0
-    return Memory(count, count * (4 + copy), trained * 4, trained * 8, count * frozen)
+    roles = config.update.role_settings()
+    kl_coef = max((kl_coef for _, kl_coef in roles.values()), default=config.update.kl_coef)
+    frozen = 4 if kl_coef and not config.model.lora_rank else 0
+    return Memory(count, count * (4 + copy), trained * 4, trained * 8 * max(1, len(roles)), count * frozen)
 
 
 def lines(config: RunConfig) -> list[str]:

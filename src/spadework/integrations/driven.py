@@ -14,7 +14,7 @@ from typing import Any
 from spadework import build
 from spadework.background import BackgroundLoop
 from spadework.config import RunConfig
-from spadework.errors import RunError
+from spadework.errors import ConfigError, RunError
 from spadework.observer import NullObserver
 from spadework.policies.base import Policy
 from spadework.runs.store import Checkpoint, CycleRecord, RunStore
@@ -30,6 +30,14 @@ class Quiet(NullObserver):
         print(text, flush=True)
 
 
+def _check_update(config: RunConfig) -> None:
+    """Raises ``ConfigError`` for a setting that the engine would silently leave out."""
+    if config.update.by_role:
+        raise ConfigError("update.by_role: this engine takes one optimiser step over both roles; set it to false")
+    if config.update.ratio != "token":
+        raise ConfigError('update.ratio: this engine clips the ratio of each token; set it to "token"')
+
+
 class DrivenRun:
     """One run, driven from outside.
 
@@ -42,9 +50,11 @@ class DrivenRun:
 
     Raises:
         RunError: There are other settings, and nobody asked to take them over.
+        ConfigError: ``update`` asks for what no such engine does.
     """
 
     def __init__(self, config: RunConfig, path: Path, policy: Policy, *, change_config: bool, how: str) -> None:
+        _check_update(config)
         self.policy = policy
         self._loop = BackgroundLoop()
         self._path = path

@@ -78,7 +78,7 @@ def needed_arguments(config: RunConfig) -> list[Needed]:
             if update.kl_coef
             else []
         ),
-        Needed("entropy_coef", 0.0, "--entropy-coef 0"),
+        Needed("entropy_coef", update.entropy_coef, f"--entropy-coef {update.entropy_coef:g}"),
         Needed("rollout_temperature", config.play.temperature, f"--rollout-temperature {config.play.temperature}"),
     ]
 

@@ -1,1 +1,1 @@
-"""What the scale model is taught, all of it by rules: documents, programs, hints, and plays with their work."""
+"""Families of tasks as data, and the lessons that rules make of them: documents, programs, hints and plays."""

@@ -1,8 +1,8 @@
-"""Designs to imitate: a document and a skill, the program, its hint. They are aimed badly on purpose.
+"""Designs to imitate: a document and a skill, with the program and the hint to write for them.
 
-Most are too easy, hopeless or too long, and some have a flaw that validation finds, so that a designer has something to
-learn. An example in the prompt moves the
-aim a little: a good one draws towards its size, one too easy or too hard pushes away from it.
+They are badly aimed on purpose, so that the designer has something to learn in self-play: most are too easy, hopeless
+or too long, and some have a flaw that validation finds. An example in the prompt moves the aim a little: a good one
+towards its own size, and one that is too easy or too hard away from it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from spadework.selfplay.records import Example, Label
 from spadework.types import Document
 
 EXAMPLES = 0.25
-"""Share of the designs that are shown one."""
+"""Share of the designs whose prompt shows an example."""
 FOLLOWED = 0.5
-"""Share of those that heed it."""
+"""Share of those designs whose size follows the example."""
 STRAY = 0.1
-"""Share of the designs of another manner than the document's."""
+"""Share of the designs whose manner is drawn anew instead of taken from the document."""
 FREE = 0.05
 """Share of the designs without a document."""
 FLAWED = 0.2
@@ -32,7 +32,7 @@ FLAWED = 0.2
 
 @dataclass(frozen=True, slots=True)
 class TaughtDesign:
-    """One design to imitate; ``document`` is none where the designer is free."""
+    """One design to imitate; ``document`` is ``None`` where the prompt has none."""
 
     skill: str
     document: Document | None
@@ -42,7 +42,7 @@ class TaughtDesign:
 
 
 def draw_design(rng: random.Random) -> TaughtDesign:
-    """A design for a random document and skill."""
+    """Draw a design for a random document and skill."""
     skill = rng.choice(SKILLS)
     document = draw_document(rng) if rng.random() >= FREE else None
     manner = document.meta["manner"] if document is not None and rng.random() >= STRAY else rng.choice(MANNERS)
@@ -56,7 +56,7 @@ def draw_design(rng: random.Random) -> TaughtDesign:
 
 
 def draw_knobs(rng: random.Random, family: Family) -> Knobs:
-    """The start designer's bad aim: too easy, hopeless because the start is hidden, too long, and some in between."""
+    """Draw the size of a design: too easy, hopeless because the start is not shown, too long, or in between."""
     kind = rng.random()
     shown = True
     if kind < 0.35:
@@ -71,7 +71,7 @@ def draw_knobs(rng: random.Random, family: Family) -> Knobs:
 
 
 def _sized(rng: random.Random, family: Family, size: int, shown: bool) -> Knobs:
-    """Knobs of ``size`` marks in all, those of several turns rounded up."""
+    """Knobs of ``size`` marks in all; several turns have equally many, rounded up."""
     steps = rng.randint(1, 3) if family.multi_turn else 1
     return Knobs(
         length=-(-size // steps), steps=steps, tries=rng.choice((1, 1, 1, 2, 3)), top=rng.randint(5, 9), shown=shown
@@ -79,7 +79,8 @@ def _sized(rng: random.Random, family: Family, size: int, shown: bool) -> Knobs:
 
 
 def _flaw(rng: random.Random, family: Family) -> Flaw:
-    """Telling the first of several answers would not give the game away."""
+    """Draw a flaw, mostly none."""
+    # With several turns, telling the answer of the first one does not give the game away, so it is no flaw.
     flaws: tuple[Flaw, ...] = ("frozen",) if family.multi_turn else ("frozen", "told")
     return rng.choice(flaws) if rng.random() < FLAWED else ""
 

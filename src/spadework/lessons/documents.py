@@ -1,4 +1,4 @@
-"""The scale model's corpus: short documents, each about things that move in one of the families' manners."""
+"""The scale model's corpus: short documents, each about things that move in the manner of some of the families."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MANNERS: tuple[Manner, ...] = get_args(Manner)
 
 
 def documents() -> Iterator[Document]:
-    """All of them, in a fixed order; ``meta`` holds title, noun and manner."""
+    """All documents, in a fixed order; ``meta`` has title, noun and manner."""
     for noun in NOUNS:
         for manner in MANNERS:
             for number, said in enumerate(_SAID[manner]):
@@ -35,13 +35,13 @@ def documents() -> Iterator[Document]:
 
 
 def write_corpus(path: Path) -> None:
-    """Write them as the JSONL corpus that runs read."""
+    """Write all documents as the JSONL corpus that runs read."""
     rows = (json.dumps({"id": each.id, **each.meta, "text": each.text}) for each in documents())
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 def draw_document(rng: random.Random) -> Document:
-    """One of them."""
+    """Draw one of the documents."""
     return rng.choice(_ALL)
 
 

@@ -1,7 +1,8 @@
-"""The families of tasks: small state machines whose answer is the whole end state, one of at least a hundred.
+"""The families of tasks: small state machines. The answer is the whole end state, one of at least a hundred.
 
-A family is code in pieces. ``programs`` sets them into an environment, ``plays`` runs them for the work and the answer.
-Three manners in each of four skills make twelve families; what is carried comes turn by turn, the rest all at once.
+A family is made of pieces of code. ``programs`` builds environments from them, and ``plays`` runs them to write the
+work and the answer. Three manners in each of four skills make twelve families. The marks of the manner ``carry`` come
+turn by turn, those of the others all at once.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import Any, Literal
 Manner = Literal["turn", "trade", "carry"]
 
 SKILLS = ("Mathematical Reasoning", "Spatial Reasoning", "Logical Deduction", "Causal Inference")
-"""The four of the method's six that have families."""
+"""The skills that have families: four of the method's six for games."""
 
 
 @dataclass(frozen=True)
 class Family:
     """One state machine.
 
-    The pieces are Python: they see a generator ``r`` and the state's variables, and ``v`` holds the mark just drawn.
+    The pieces are Python code. They see a generator ``r``, the variables of the state, and the latest mark as ``v``.
     """
 
     name: str
@@ -36,11 +37,11 @@ class Family:
     start: str
     """An expression for the state; ``{top}`` stands for the range of its digits."""
     marks: str
-    """The marks, a letter or digit each."""
+    """The marks, one letter or digit each."""
     move: tuple[str, ...]
     """Statements that apply the mark ``v``."""
     hint: str
-    """Names the method; every one asks for written-out work."""
+    """It says how to solve the task and asks for the state after each mark."""
 
     @property
     def multi_turn(self) -> bool:
@@ -53,14 +54,14 @@ class Family:
         return shown, compile("\n".join(self.move), self.name, "exec")
 
     def begin(self, rng: random.Random, top: int) -> Machine:
-        """A machine in a state drawn as the programs draw it."""
+        """A machine whose start is drawn just as a program of the family does."""
         names: dict[str, Any] = {"r": rng}
         exec(f"{self.state} = {self.start.replace('{top}', str(top))}", names)
         return Machine(self, names)
 
 
 class Machine:
-    """A family in one state; ``run`` draws marks and applies them in the order in which the programs do."""
+    """A family in a state. ``run`` draws and applies marks just as a program of the family does."""
 
     def __init__(self, family: Family, names: dict[str, Any]) -> None:
         self._family, self._names = family, names
@@ -71,7 +72,7 @@ class Machine:
         return str(eval(self._family._code[0], self._names))
 
     def run(self, steps: int) -> Iterator[tuple[str, str]]:
-        """Mark and state after it, ``steps`` times."""
+        """Draw and apply ``steps`` marks; yields each mark and the state after it."""
         for _ in range(steps):
             self._names["v"] = mark = self._names["r"].choice(self._family.marks)
             exec(self._family._code[1], self._names)

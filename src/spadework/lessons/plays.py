@@ -1,7 +1,7 @@
 """Plays to imitate: what a task shows, and replies with or without written-out work.
 
-Work is one labelled step a mark: its label, the mark, the state after it. Pretraining ties it to the hint and shows it
-on few plays without, so that what self-play has to learn is to write it unasked.
+Work is one step for each mark: its label, the mark, and the state after it. The lessons show it nearly always after a
+hint and seldom without one. What is left for self-play to learn is to write it unasked.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from spadework.lessons.programs import Knobs
 HINTED = 0.5
 """Share of the plays with a hint."""
 PLACEBO = 0.1
-"""Share of those whose hint is another family's: it is of no use, and no work follows it."""
+"""Share of those plays whose hint is of another family; no work follows such a hint."""
 SHORT = 0.6
-"""Share of the plays without a hint whose turns have one or two marks. They are to be easy from the start."""
+"""Share of the plays without a hint that have one or two marks a turn, so that such tasks are easy from the start."""
 SHORT_WORK = {1: 0.5, 2: 0.85}
-"""Share of those that write their work, by marks: two in one step are often answered wrong by so small a model."""
+"""Share of those plays that write their work, by marks: so small a model often fails to apply two marks at once."""
 UNASKED = 0.15
 """Share of the other plays without a hint that write their work all the same."""
 RETRIED = 0.08
-"""Share of the plays that begin with a wrong answer, which is shown and not taught."""
+"""Share of the plays that begin with a wrong answer, which is in the row but not taught."""
 LONGEST = 12
-"""Marks a turn; longer tasks are left to self-play."""
+"""The most marks a turn; longer tasks are left to self-play."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What the task said and what to reply."""
+    """What the task shows, and what to reply."""
 
     observation: str
     reply: str
@@ -48,7 +48,7 @@ class TaughtPlay:
 
 
 def draw_play(rng: random.Random) -> TaughtPlay:
-    """A play of a random task."""
+    """Draw a play of a random task."""
     family = rng.choice(FAMILIES)
     hinted = rng.random() < HINTED
     short = not hinted and rng.random() < SHORT
@@ -81,12 +81,12 @@ def _exchanges(rng: random.Random, family: Family, knobs: Knobs, work: bool) -> 
 
 
 def tell(run: Sequence[tuple[str, str]]) -> str:
-    """The marks as a program tells them."""
+    """The marks as a program shows them."""
     return "".join(f"{_label(place)}{mark}" for place, (mark, _) in enumerate(run))
 
 
 def reply(run: Sequence[tuple[str, str]], work: bool) -> str:
-    """The answer, by choice after the work."""
+    """The answer; with ``work``, after the written-out steps."""
     steps = "".join(f"{_label(place)}{mark}{state}" for place, (mark, state) in enumerate(run))
     return f"{steps + ' ' if work else ''}\\boxed{{{run[-1][1]}}}"
 

@@ -1,4 +1,4 @@
-"""Hand-set pools: solvable environments of every family over a range of sizes, to train on and to measure with."""
+"""Pools made by rule: solvable environments of every family over a range of sizes, to train on and to measure with."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from spadework.types import Environment
 
 
 def hand_set_pool(lengths: Sequence[int], *, each: int = 1, seed: int = 0) -> list[Environment]:
-    """``each`` environments of every family and length (marks a turn).
+    """Make ``each`` environments of every family and length (marks a turn); their texts are drawn from ``seed``.
 
-    Families of several turns get two; a reply to one wrong answer is allowed nowhere. Texts are drawn from ``seed``.
+    Families of several turns have two. One wrong answer loses the game.
     """
     rng = random.Random(seed)
     pool = []

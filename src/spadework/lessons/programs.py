@@ -1,4 +1,4 @@
-"""From a family and its knobs to an environment program."""
+"""Write an environment program from a family and the numbers that a design sets."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from spadework.lessons.families import Family
 from spadework.selfplay.design.prompts import class_name
 
 Flaw = Literal["", "told", "frozen"]
-"""What validation finds: the answer stands in the opening, or the seed is not looked at."""
+"""A flaw that validation finds: the opening tells the answer, or every seed gives the same start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What a design sets; each stands in the program's text."""
+    """The numbers that a design sets. Each can be read in the program's text."""
 
     length: int
     """Marks a turn."""
     steps: int = 1
-    """Turns; one where all marks come at once."""
+    """Number of turns; 1 where all marks come at once."""
     tries: int = 1
-    """Wrong answers until the game is lost."""
+    """Number of wrong answers that lose the game."""
     top: int = 9
-    """Largest digit of the start."""
+    """The largest digit of the start."""
     shown: bool = True
-    """Whether the start is told; where it is not, the task is hopeless."""
+    """Whether the opening shows the start. Without it the task is hopeless."""
     flaw: Flaw = ""
 
 
 def write_program(family: Family, knobs: Knobs, title: str, noun: str) -> str:
-    """An environment program named for ``title`` whose texts speak of ``noun``."""
+    """Write an environment program whose class is named after ``title`` and whose opening speaks of ``noun``."""
     opening = f'f"{noun} {family.name} {family.shown}: "' if knobs.shown else f'"{noun} {family.name}: "'
     start = family.start.replace("{top}", str(knobs.top))
     body = (_in_turns if family.multi_turn else _at_once)(family, knobs, opening, start)
@@ -39,7 +39,7 @@ def write_program(family: Family, knobs: Knobs, title: str, noun: str) -> str:
 
 
 def _marks(family: Family, knobs: Knobs) -> list[str]:
-    """The loop that draws marks, tells them and applies them."""
+    """The lines of the loop that draws marks, shows them and applies them."""
     return [
         f"    for i in range({knobs.length}):",
         f'        v = r.choice("{family.marks}")',

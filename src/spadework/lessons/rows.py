@@ -1,4 +1,4 @@
-"""Lessons as rows of token ids, in the very prompts of a run."""
+"""Lessons as rows of token ids, in the same prompts that a run uses."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ DOMAIN: Domain = "games"
 
 
 class Row(NamedTuple):
-    """Token ids and which of them are taught."""
+    """Token ids, and for each whether it is taught."""
 
     tokens: tuple[int, ...]
     taught: tuple[bool, ...]
 
 
 class Lessons:
-    """Draws rows.
+    """Draws lessons and writes them as rows.
 
     Args:
-        config: of the runs that the model is made for: its prompts are taught.
-        template: the model's chat template.
-        seed: of all draws.
+        config: A config of the runs that the model is made for: its prompts are taught.
+        template: The model's chat template.
+        seed: The seed of all lessons.
     """
 
     def __init__(self, config: RunConfig, template: Template, seed: int) -> None:
@@ -67,7 +67,7 @@ class Lessons:
 
 
 def lesson_texts(config: RunConfig, seed: int, count: int) -> list[str]:
-    """Texts of as many plays and designs, every message by itself: what the tokenizer is fitted to."""
+    """The messages of ``count`` plays and ``count`` designs, one by one: the tokenizer is fitted to them."""
     rng = random.Random(seed)
     texts = [message["content"] for message in agent_opening(config.play, DOMAIN)]
     for _ in range(count):
@@ -84,7 +84,7 @@ def lesson_texts(config: RunConfig, seed: int, count: int) -> list[str]:
 
 
 def _row(chat: TokenChat, untaught: frozenset[int]) -> Row:
-    """The one segment of a chat that only grew."""
+    """The row of a chat. A chat whose history only grows has exactly one segment."""
     (segment,) = chat.segments
     taught = tuple(mask and place not in untaught for place, mask in enumerate(segment.loss_mask))
     return Row(segment.tokens, taught)

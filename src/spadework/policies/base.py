@@ -1,8 +1,8 @@
-"""The seams of a model: ``Policy`` speaks, ``Trainer`` learns, ``Chat`` is one conversation.
+"""The protocols of a model: ``Policy`` samples, ``Trainer`` learns, and ``Chat`` is one conversation with a policy.
 
-A conversation, not a bare token prompt, is what the rest of the house holds: an engine with token ids appends what it
-sampled and never re-renders a history, and an endpoint that only takes text can still design, play and rank. An
-endpoint satisfies ``Policy`` and not ``Trainer``, so training a frozen model does not type-check.
+The method works with conversations and not with token prompts. So an engine with token ids can append what it sampled
+and never tokenises a history again, while an endpoint that only takes text can still design, play and rank. An endpoint
+satisfies ``Policy`` and not ``Trainer``: code that would train a frozen model does not type-check.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Chat(Protocol):
     async def reply(self, params: SamplingParams, key: Key) -> Completion:
         """Sample the assistant's next message and append it. Raises ``PolicyError``.
 
-        ``key`` seeds the draw, so the same key, history and weights give the same reply.
+        ``key`` seeds the sampling, so the same key, history and weights give the same reply.
         """
         ...
 
@@ -156,19 +156,46 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleStep:
+    """The optimiser step that the rows of one role take by themselves."""
+
+    role: str
+    lr: float
+    kl_coef: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """Of one update (method section 8). The objective is a plain sum over tokens; see ``types.TrainingRow``."""
+    """Settings of one update (method section 8).
+
+    The loss of one optimiser step is a plain sum over the tokens t of its rows that the loss mask selects:
+
+        - sum_t w_t min(r_t A_t, clip(r_t, 1 - clip_low, 1 + clip_high) A_t)
+        + (kl_coef sum_t k_t - entropy_coef sum_t H_t) / M
+
+    The caller normalises the first term through the advantages A (see ``types.TrainingRow``). The second is a mean over
+    the M tokens: k_t estimates the KL divergence to the start model, and H_t is the entropy at token t. The importance
+    weight w, the ratio r and k are those of ``policies.local.losses``.
+    """
 
     lr: float = 1e-6
     clip_low: float = 0.2
     clip_high: float = 0.28
     importance_cap: float = 2.0
+    ratio: Literal["token", "sequence"] = "token"
+    """Whether r and w belong to a token, or are geometric means over the tokens of a row (GSPO)."""
     kl_coef: float = 0.0
+    kl_rows: Literal["trained", "all"] = "trained"
+    """Whether rows whose advantages are all 0 count in the KL and entropy terms, and in M."""
+    entropy_coef: float = 0.0
     grad_clip: float = 1.0
     betas: tuple[float, float] = (0.9, 0.98)
     weight_decay: float = 0.1
     epochs: int = 1
     minibatches: int = 1
+    role_steps: tuple[RoleStep, ...] = ()
+    """Optimiser steps to take one after the other, each over the rows of its role, with its own moments and its own
+    gradient clipping. Their ``lr`` and ``kl_coef`` replace those above. Empty: one step takes all rows."""
 
 
 @runtime_checkable
@@ -181,19 +208,22 @@ class Trainer(Protocol):
         ...
 
     async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
-        """One update by the clipped policy-gradient objective. Raises ``PolicyError``."""
+        """Make one update by the clipped policy-gradient loss of ``Hyperparameters``. Raises ``PolicyError``."""
         ...
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
-        """One update by cross-entropy on the loss mask, weighted by ``advantages`` (supervised warm-up)."""
+        """Make one update by cross-entropy on the loss mask, weighted by ``advantages`` (supervised warm-up).
+
+        One optimiser step takes all rows, whatever ``hp.role_steps`` says.
+        """
         ...
 
     async def sync(self) -> Policy:
-        """Make the policy speak with the trained weights; its version grows by one."""
+        """Give the policy the trained weights; its version grows by one."""
         ...
 
     def save(self, path: Path) -> None:
-        """Write weights, optimiser and generators into the folder ``path``."""
+        """Write weights, moments and the policy's version into the folder ``path``."""
         ...
 
     def export(self, path: Path) -> None:

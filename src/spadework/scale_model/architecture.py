@@ -1,4 +1,4 @@
-"""Shape, tokenizer and chat template of the scale model; all of it plain Hugging Face."""
+"""Architecture, tokenizer and chat template of the scale model, all in plain Hugging Face classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 _ALONE = r"[0-9]|[A-Z](?![a-z])"
-"""Digits and single capitals are tokens of their own: states and marks are spelt, never guessed whole."""
+"""Digits and single capitals are tokens of their own, so that the model writes a state mark by mark."""
 
 
 def build_model(vocabulary: int, seed: int) -> Any:
@@ -67,7 +67,7 @@ def build_tokenizer(texts: Iterable[str]) -> Any:
 
 
 def write_model(folder: Path, model: Any, tokenizer: Any) -> None:
-    """Write both as a Hugging Face folder in bfloat16, aside and renamed; ``model`` is left in bfloat16."""
+    """Write a Hugging Face folder in bfloat16, aside and renamed. ``model`` itself is converted to bfloat16."""
     aside = folder.with_name(f".{folder.name}.part")
     model.to(torch.bfloat16).save_pretrained(aside)
     tokenizer.save_pretrained(aside)

@@ -1,4 +1,4 @@
-"""The build of the scale model: tokenizer, pretraining, and the folder that ships."""
+"""The build of the scale model, from tokenizer and pretraining to the folder that ships with the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spadework.types import derive_seed
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """How the model is made; the defaults made the weights that ship."""
+    """How the model is built. The weights that ship were built with the defaults."""
 
     seed: int = 0
     steps: int = 2000
@@ -32,10 +32,18 @@ class BuildSettings:
 def build_scale_model(
     out: Path, config: RunConfig, settings: BuildSettings, on_step: Callable[[int, float, float], None]
 ) -> None:
-    """Make the model and write it to ``out``, a Hugging Face folder, whole or not at all.
+    """Build the model and write it to the folder ``out``, whole or not at all.
 
-    ``on_step`` is told (steps done, loss of the plays, of the designs). The state of an unfinished build lies beside
-    ``out`` and is taken up again. Raises ``ConfigError`` without the extra ``local``.
+    The state of an unfinished build is kept beside ``out``, and the next build goes on from it.
+
+    Args:
+        out: The Hugging Face folder to write.
+        config: A config of the runs that the model is made for: their prompts are taught.
+        settings: How it is built.
+        on_step: Called with the steps done, the loss of the plays and the loss of the designs.
+
+    Raises:
+        ConfigError: The extra ``local`` is not installed.
     """
     try:
         from spadework.policies.template import HFTemplate

@@ -1,7 +1,7 @@
-"""Supervised pretraining of the scale model from rows drawn by rules.
+"""Supervised pretraining of the scale model on rows that rules generate (``lessons``).
 
-Every step's rows depend on the seed and the step alone, and the state is written as it goes, so that a build that was
-stopped goes on where it was.
+The rows of a step depend on the seed and the step alone, and the state is saved every so many steps, so that a build
+that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from torch.nn import functional
 Row = tuple[Sequence[int], Sequence[bool]]
 """Token ids, and which of them are taught."""
 DrawRows = Callable[[int], tuple[list[Row], list[Row]]]
-"""Step -> its plays and designs."""
+"""From the number of a step to its rows: plays and designs."""
 OnStep = Callable[[int, float, float], None]
-"""(steps done, loss a token of the plays, of the designs)."""
+"""Called with the steps done, the loss a token of the plays, and that of the designs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How long and how fast to learn."""
+    """Number of steps, learning rates and batch size of the pretraining."""
 
     steps: int
     muon_lr: float = 0.02
-    """Of the matrices between embedding and head."""
+    """Learning rate of the matrices between embedding and head."""
     adam_lr: float = 3e-3
-    """Of all other weights."""
+    """Learning rate of all other weights."""
     ramp: float = 0.02
-    """Share of the steps until the full rate."""
+    """Share of the steps in which the rate rises to its full value."""
     decay: float = 0.5
-    """Share of the steps over which it falls to nothing at the end."""
+    """Share of the steps, at the end, in which the rate falls to 0."""
     micro_batch_tokens: int = 768
-    """Padded tokens of one pass."""
+    """Tokens of one forward and backward pass, padding included."""
     save_every: int = 100
 
     def rate(self, step: int) -> float:
@@ -49,12 +49,12 @@ class Schedule:
 
 
 def use_threads(threads: int) -> None:
-    """Compute with so many CPU threads."""
+    """Set torch's CPU threads."""
     torch.set_num_threads(threads)
 
 
 def pretrain(model: Any, draw: DrawRows, schedule: Schedule, state: Path, on_step: OnStep) -> None:
-    """Fit ``model`` in place; ``state`` is the file that an unfinished build is kept in."""
+    """Fit ``model`` in place. ``state`` is the file in which an unfinished build is kept."""
     matrices = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
     known = {id(p) for p in matrices}
     others = [p for p in model.parameters() if id(p) not in known]
@@ -92,7 +92,10 @@ def _backward(model: Any, rows: Sequence[Row], budget: int) -> float:
 
 
 def _batches(rows: Sequence[Row], budget: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rows of like length side by side, padded on the right, where causal attention never looks."""
+    """Batches of ids and masks, [rows, length] each, of rows of similar length.
+
+    Rows are padded on the right: with causal attention no taught token sees the padding, so it needs no mask.
+    """
     ordered = sorted(rows, key=lambda row: len(row[0]))
     while ordered:
         count = max(1, budget // len(ordered[-1][0]))
@@ -114,7 +117,7 @@ def _save(path: Path, step: int, model: Any, optimizers: Sequence[Any]) -> None:
 
 
 def _load(path: Path, model: Any, optimizers: Sequence[Any]) -> int:
-    """Steps that are done; 0 without a state."""
+    """Load an unfinished build; returns its steps done, 0 without one."""
     if not path.exists():
         return 0
     state = torch.load(path, weights_only=True)

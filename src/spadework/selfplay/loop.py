@@ -21,7 +21,8 @@ from spadework.envs.sandbox.base import Sandbox
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import RunError
 from spadework.observer import Observer
-from spadework.policies.base import Hyperparameters, Metered, Policy, Trainer
+from spadework.policies.base import Metered, Policy, Trainer
+from spadework.policies.hyperparameters import hyperparameters
 from spadework.rollout import PlaySettings
 from spadework.runs.cadence import Cadence
 from spadework.runs.metrics import Sink
@@ -39,7 +40,7 @@ from spadework.selfplay.pool.fixed import FixedPool
 from spadework.selfplay.pool.levelled import LevelledPool
 from spadework.selfplay.pool.pool import Exit, Pool
 from spadework.selfplay.score.ledger import Ledger
-from spadework.selfplay.score.rows import build_batch
+from spadework.selfplay.score.rows import build_batch, rows_without_advantage
 from spadework.selfplay.score.scoring import Scoring
 from spadework.selfplay.score.seeds import Estimate
 from spadework.selfplay.score.skills import SkillAverages
@@ -135,7 +136,8 @@ class SelfPlay:
         collected = await self.collect(policy, cycle)
         played = time.perf_counter()
         self.observer.stage(cycle, "update", 1)
-        trained = await trainer.train(collected.sequences, self._hyperparameters()) if collected.sequences else {}
+        settings = hyperparameters(self.config.update, cycle, self.config.run.cycles)
+        trained = await trainer.train(collected.sequences, settings) if collected.sequences else {}
         policy = await trainer.sync()
         ended = time.perf_counter()
         metrics = {
@@ -168,6 +170,8 @@ class SelfPlay:
         groups = group_episodes(episodes)
         scored = self._scoring.cycle(cycle, designs, groups)
         rows = build_batch([*scored.agent, *scored.designer], self._scoring.average)
+        if self.config.update.kl_rows == "all":
+            rows += rows_without_advantage(groups, scored.designer, rows, self.config.agent)
         metrics = summarise(designs, episodes, groups, scored, {one.id for one in stages.pool.anchors}) | {
             "rows/agent": float(len(scored.agent)),
             "rows/designer": float(len(scored.designer)),
@@ -384,20 +388,6 @@ class SelfPlay:
         await _in_thread(write)
         if due:
             self._cadence.written(began, time.monotonic())
-
-    def _hyperparameters(self) -> Hyperparameters:
-        update = self.config.update
-        return Hyperparameters(
-            lr=update.lr,
-            clip_low=update.clip_low,
-            clip_high=update.clip_high,
-            importance_cap=update.importance_cap,
-            kl_coef=update.kl_coef,
-            grad_clip=update.grad_clip,
-            betas=(update.beta1, update.beta2),
-            weight_decay=update.weight_decay,
-            minibatches=update.minibatches,
-        )
 
 
 def _play_row(group: Group) -> PlayRow:

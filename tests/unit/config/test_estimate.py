@@ -7,6 +7,7 @@ from spadework.config.estimate import PARAMETERS, Assumptions, estimate, lines, 
 from spadework.config.files import load_config
 from spadework.resources import shipped
 
+ROLES = ("agent", "designer")
 PAPER = sorted(
     str(path.relative_to(shipped("configs")))
     for pattern in ("games-*.toml", "fixed-*.toml", "authors-*.toml", "ablations/*.toml")
@@ -48,6 +49,14 @@ def test_memory_by_hand():
     assert (held.weights, held.gradients, held.optimiser, held.reference) == (6 * n, 4 * n, 8 * n, 4 * n)
     assert held.total == 22 * n
     assert memory(load_config("scripted")) is None
+
+
+def test_a_step_of_each_role_has_moments_of_its_own():
+    n = PARAMETERS["Qwen/Qwen3-8B"]
+    assert memory(load_config("games-8b", ["update.by_role=true"])).optimiser == 16 * n
+    none = ["update.by_role=true", "update.kl_coef=0.1", *(f"update.roles.{role}.kl_coef=0" for role in ROLES)]
+    assert memory(load_config("games-8b", none)).reference == 0
+    assert memory(load_config("games-8b", [*none, "update.roles.designer.kl_coef=0.1"])).reference == 4 * n
 
 
 def test_an_adapter_trains_few_weights():

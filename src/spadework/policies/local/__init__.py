@@ -1,1 +1,1 @@
-"""A causal language model in this process: it samples and it trains."""
+"""A causal language model in this process: ``sampler`` and what it uses sample from it, ``trainer`` trains it."""

@@ -1,8 +1,13 @@
-"""Continuous batching: a short reply does not wait for a long one, and a shared prefix is read once.
+"""Continuous batching: a short reply does not wait for a long one, and a shared prefix is computed once.
 
-Active rows fill the slots 0 ... n-1. When one ends, the last takes its place, and the next request is admitted at once.
-The other rows of the cache keep what was said before: a request starts from the longest prefix that any row holds (the
-earlier turns of its chat, the first turn of its group, the system prompt and examples of everyone).
+The key/value cache has ``slots + parked`` rows. The replies in progress are in rows 0 ... n-1, so a decoding step reads
+one slice of the cache. When a reply ends, the last one moves into its row, and the next request is admitted at once.
+
+All other rows are kept for their prefixes. A new prompt starts from the row that shares the longest prefix with it: the
+earlier turns of its chat, the first turn of its group, or the system prompt and examples that all chats have. Only the
+rest of the prompt is computed.
+
+Nothing here waits or is asynchronous: ``sampler`` queues requests and calls ``step``.
 """
 
 from __future__ import annotations
@@ -20,22 +25,23 @@ from spadework.errors import ModelError
 from spadework.policies.base import Completion, FinishReason, SamplingParams
 from spadework.policies.chat import Template
 from spadework.policies.local.grammar import Matcher
-from spadework.policies.local.kv_cache import SlotCache, SlotPass
-from spadework.policies.local.prefix_index import HeldTokens
-from spadework.policies.local.sampling import Uniforms, draw
+from spadework.policies.local.kv_cache import CachedPass, KVCache
+from spadework.policies.local.prefix_index import PrefixIndex, shared_length
+from spadework.policies.local.sampling import Uniforms, sample_tokens
 from spadework.types import Key
 
-_WORTH_WAITING = 32
-"""Tokens of a common prefix for which a request lets another one be read first."""
+_MIN_REUSE = 32
+"""The shortest prefix that is worth a copy of a cache row, or a pass of its own before the prompts that share it."""
 _PASS_TOKENS = 4096
-"""Most tokens, padding included, of one pass over prompts."""
+"""The most tokens, padding included, of one forward pass over prompts."""
 _STOP_TAIL = 8
-"""Tokens beyond a stop string's length that are decoded to look for it."""
+"""To look for a stop string of n characters, the last n + 8 tokens are decoded: a token has at least one character,
+except where a character is split over several tokens."""
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One reply asked for. ``done`` is set when it has ended or when nobody waits for it any more."""
+    """A request for one reply. ``done`` is set when the reply has ended, or when its caller has stopped waiting."""
 
     tokens: tuple[int, ...]
     params: SamplingParams
@@ -49,13 +55,13 @@ Outcome = Completion | ModelError
 
 @dataclass(slots=True, eq=False)
 class _Row:
-    """A request that is being answered; ``tokens`` are all of its ids, the sampled ones last."""
+    """A reply in progress. ``tokens`` are the prompt's ids and then the sampled ones."""
 
     request: Request
     uniforms: Uniforms
     tokens: list[int]
     version: int
-    """Of the weights that began the reply: staleness is measured from the oldest."""
+    """Of the weights that sampled the first token: staleness is measured from the oldest weights of a reply."""
     logprobs: list[float] = field(default_factory=list)
 
     @property
@@ -64,15 +70,15 @@ class _Row:
 
 
 class ContinuousBatch:
-    """The rows in work. Not thread-safe: one worker calls it.
+    """The replies in progress and the cache that they share. Not thread-safe: one worker thread calls it.
 
     Args:
-        model: A transformers causal language model whose attention is ``slots.ATTENTION``.
+        model: A transformers causal language model whose attention is ``kv_cache.ATTENTION``.
         template: Decodes replies and knows the stop tokens.
-        run_seed: Seeds every request's draws together with its key.
-        slots: Rows decoded at once.
-        parked: Further rows that only keep what was said.
-        max_length: Longest row in tokens.
+        run_seed: Seeds the sampling of every request, together with the request's key.
+        slots: The most replies in progress.
+        parked: Further rows of the cache, which only keep prefixes.
+        max_length: Longest row in tokens, prompt and reply together.
     """
 
     def __init__(
@@ -94,41 +100,44 @@ class ContinuousBatch:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all keys and values (the weights changed)."""
-        self._cache = SlotCache(self._layers, self._total, self._max_length)
-        self._held = HeldTokens(self._total, self._max_length)
-        self._used = [0] * self._total
+        """Forget all keys and values, since the weights changed. Replies in progress are computed again and go on."""
+        self._cache = KVCache(self._layers, self._total, self._max_length)
+        self._prefixes = PrefixIndex(self._total, self._max_length)
+        self._last_used = [0] * self._total
 
     @property
     def active(self) -> int:
-        """Rows in work."""
+        """Replies in progress."""
         return len(self._rows)
 
     @property
     def free(self) -> int:
-        """Slots without a row."""
+        """Requests that can be admitted now."""
         return self._slots - len(self._rows)
 
     @torch.inference_mode()
     def step(self, admitted: Sequence[Request]) -> list[tuple[Request, Outcome]]:
-        """Read the prompts of ``admitted`` (at most ``free``), then draw one more token for every row in work."""
+        """Compute the prompts of ``admitted`` (at most ``free``), then sample one more token of every reply.
+
+        A reply gets its first token when its prompt is computed. Returns the outcomes of the requests that ended.
+        """
         self._compact()
         outcomes = self._admit([request for request in admitted if not request.done])
-        # One token each; after ``clear`` in the middle of replies, all of them again.
-        fresh = [row.tokens[self._held.length(slot) :] for slot, row in enumerate(self._rows)]
-        outcomes += self._advance(0, fresh)
+        # Usually the cache lacks one token of each row, the one that was sampled last. After ``clear`` it lacks all.
+        missing = [row.tokens[self._prefixes.length(slot) :] for slot, row in enumerate(self._rows)]
+        outcomes += self._decode(0, missing)
         self._compact()
         return outcomes
 
     def abort(self) -> list[Request]:
-        """Forget all rows in work after an error; returns their requests."""
+        """Forget all replies in progress after an error; returns their requests."""
         requests = [row.request for row in self._rows]
         self._rows = []
         self.clear()
         return requests
 
     def _admit(self, requests: Sequence[Request]) -> list[tuple[Request, Outcome]]:
-        """Read prompts, those that others can start from first, and draw the first token of each."""
+        """Compute prompts and sample the first token after each. Prompts that others can start from come first."""
         outcomes: list[tuple[Request, Outcome]] = []
         pending = []
         for request in requests:
@@ -137,63 +146,73 @@ class ContinuousBatch:
             else:
                 outcomes.append((request, _too_long(len(request.tokens), self._max_length)))
         while pending:
-            now, pending = self._choose(pending)
+            now, pending = self._split_by_prefix(pending)
             first = len(self._rows)
-            fresh = []
+            missing = []
             for request in now:
                 tokens = list(request.tokens)
-                held = self._place(len(self._rows), tokens)
+                reused = self._reuse_prefix(len(self._rows), tokens)
                 self._rows.append(_Row(request, Uniforms(self._run_seed, request.key), tokens, self.version))
-                fresh.append(tokens[held:])
-            outcomes += self._advance(first, fresh)
+                missing.append(tokens[reused:])
+            outcomes += self._decode(first, missing)
         self._compact()
         return outcomes
 
-    def _advance(self, first: int, fresh: Sequence[Sequence[int]]) -> list[tuple[Request, Outcome]]:
-        """Feed new tokens to the slots from ``first`` on and draw one token for each."""
+    def _decode(self, first: int, missing: Sequence[Sequence[int]]) -> list[tuple[Request, Outcome]]:
+        """Compute the tokens that the cache lacks of the slots from ``first`` on, and sample one token for each."""
         outcomes: list[tuple[Request, Outcome]] = []
-        for start, stop in _spans([len(tokens) for tokens in fresh]):
+        for start, stop in _spans([len(tokens) for tokens in missing]):
             slots = range(first + start, first + stop)
-            outcomes += self._draw(slots, self._forward(slots, fresh[start:stop]))
+            outcomes += self._sample(slots, self._forward(slots, missing[start:stop]))
         return outcomes
 
-    def _choose(self, pending: Sequence[Request]) -> tuple[list[Request], list[Request]]:
-        """Those to read now, and those that gain by waiting for the prefix of one of them."""
+    def _split_by_prefix(self, pending: Sequence[Request]) -> tuple[list[Request], list[Request]]:
+        """Those to compute now, and those that save work by waiting until the prefix of one of them is in the cache."""
         now: list[Request] = []
         later: list[Request] = []
         for request in pending:
-            held = int(self._held.common(request.tokens).max())
-            shared = max((_common(request.tokens, other.tokens) for other in now), default=0)
-            (later if shared >= held + _WORTH_WAITING else now).append(request)
+            cached = int(self._prefixes.shared_lengths(request.tokens).max())
+            shared = max((shared_length(request.tokens, other.tokens) for other in now), default=0)
+            if shared >= cached + _MIN_REUSE:
+                later.append(request)
+            else:
+                now.append(request)
         return now, later
 
-    def _place(self, slot: int, tokens: list[int]) -> int:
-        """Give ``slot`` the longest held prefix of ``tokens``; returns its length, short of the whole."""
-        self._keep(slot, tokens)
-        lengths = self._held.common(tokens)
+    def _reuse_prefix(self, slot: int, tokens: list[int]) -> int:
+        """Copy the longest cached prefix of ``tokens`` into ``slot``; returns its length.
+
+        At least one token is left to compute, since the logits after the last token are needed.
+        """
+        self._park(slot, tokens)
+        lengths = self._prefixes.shared_lengths(tokens)
+        # Several rows may be equally long; the slot's own costs no copy.
         source = slot if lengths[slot] == lengths.max() else int(lengths.argmax())
         length = min(int(lengths[source]), len(tokens) - 1)
-        self._copy(source, slot, length)
+        self._copy_row(source, slot, length)
         return length
 
-    def _keep(self, slot: int, tokens: list[int]) -> None:
-        """Before ``slot`` is overwritten: move what it holds to the row that was unused for longest, unless it fits."""
-        length = self._held.length(slot)
-        if length - int(self._held.common(tokens)[slot]) < _WORTH_WAITING:
-            return
-        oldest = min(range(self._slots, self._total), key=self._used.__getitem__, default=slot)
-        if self._used[oldest] < self._used[slot]:
-            self._copy(slot, oldest, length)
-            self._used[oldest] = self._used[slot]
+    def _park(self, slot: int, tokens: list[int]) -> None:
+        """Before ``tokens`` overwrite ``slot``, move what it has into the parked row that was unused for longest.
 
-    def _copy(self, source: int, target: int, length: int) -> None:
+        Nothing is moved if ``tokens`` agree with nearly all of it, or if every parked row was used more recently.
+        """
+        length = self._prefixes.length(slot)
+        if length - int(self._prefixes.shared_lengths(tokens)[slot]) < _MIN_REUSE:
+            return
+        oldest = min(range(self._slots, self._total), key=self._last_used.__getitem__, default=slot)
+        if self._last_used[oldest] < self._last_used[slot]:
+            self._copy_row(slot, oldest, length)
+            self._last_used[oldest] = self._last_used[slot]
+
+    def _copy_row(self, source: int, target: int, length: int) -> None:
         if source != target and length:
             self._cache.copy(source, target, length)
-        self._held.copy(source, target, length)
-        self._used[source] = self._used[target] = next(self._clock)
+        self._prefixes.copy(source, target, length)
+        self._last_used[source] = self._last_used[target] = next(self._clock)
 
     def _compact(self) -> None:
-        """Close the gaps that finished rows left, from the last row in work."""
+        """Move the last reply into the slot of each one that ended, so that those in progress stay side by side."""
         slot = 0
         while slot < len(self._rows):
             if not self._rows[slot].request.done:
@@ -201,35 +220,44 @@ class ContinuousBatch:
                 continue
             last = len(self._rows) - 1
             if slot != last:
-                self._keep(slot, [])
-                self._copy(last, slot, self._held.length(last))
-                self._held.forget(last)
+                self._park(slot, [])
+                self._copy_row(last, slot, self._prefixes.length(last))
+                # Its tokens are in ``slot`` now; a second copy would only take a row from another prefix.
+                self._prefixes.forget(last)
             self._rows[slot] = self._rows[last]
             self._rows.pop()
 
-    def _forward(self, slots: range, fresh: Sequence[Sequence[int]]) -> Tensor:
-        """Feed new tokens to some slots; logits [slots, vocabulary] after the last of each, single precision."""
-        counts = [len(tokens) for tokens in fresh]
-        view = SlotPass(self._cache, slots, [self._held.length(slot) for slot in slots], counts, self._device)
+    def _forward(self, slots: range, missing: Sequence[Sequence[int]]) -> Tensor:
+        """Add new tokens to some slots; logits [slots, vocabulary] after the last of each, single precision."""
+        counts = [len(tokens) for tokens in missing]
+        starts = [self._prefixes.length(slot) for slot in slots]
+        cached = CachedPass(self._cache, slots, starts, counts, self._device)
+        # Rows are padded on the right with token 0, whose keys and values go where no query reads them.
         width = max(counts)
-        ids = torch.tensor([[*tokens, *[0] * (width - len(tokens))] for tokens in fresh], device=self._device)
+        ids = torch.tensor([[*tokens, *[0] * (width - len(tokens))] for tokens in missing], device=self._device)
         hidden = self._decoder(
-            input_ids=ids, attention_mask=view.mask, position_ids=view.positions, use_cache=False, slots=view
+            input_ids=ids,
+            attention_mask=cached.mask,
+            position_ids=cached.positions,
+            use_cache=False,  # the cache of transformers; ours is reached through ``cached``
+            cached=cached,
         ).last_hidden_state
-        for slot, tokens in zip(slots, fresh, strict=True):
-            self._held.extend(slot, tokens)
-            self._used[slot] = next(self._clock)
+        for slot, tokens in zip(slots, missing, strict=True):
+            self._prefixes.extend(slot, tokens)
+            self._last_used[slot] = next(self._clock)
+        # The head is applied to the last real token of each row alone: logits of whole prompts would be huge.
         last = torch.tensor(counts, device=self._device) - 1
         logits: Tensor = self._head(hidden[torch.arange(len(counts), device=self._device), last])
         return logits.float()
 
-    def _draw(self, slots: range, logits: Tensor) -> list[tuple[Request, Outcome]]:
-        """Draw a token for each of the slots; the outcomes of the rows that this ends."""
+    def _sample(self, slots: range, logits: Tensor) -> list[tuple[Request, Outcome]]:
+        """Sample a token for each of the slots; returns the outcomes of the replies that this ends."""
         rows = [self._rows[slot] for slot in slots]
         for index, row in enumerate(rows):
             if row.request.matcher is not None:
                 row.request.matcher.restrict(logits[index])
-        tokens, logprobs = draw(logits, [row.request.params for row in rows], [row.uniforms.next() for row in rows])
+        params = [row.request.params for row in rows]
+        tokens, logprobs = sample_tokens(logits, params, [row.uniforms.next() for row in rows])
         outcomes: list[tuple[Request, Outcome]] = []
         for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
             if not math.isfinite(logprob):
@@ -267,27 +295,12 @@ class ContinuousBatch:
         return Completion(text, tuple(sampled), tuple(row.logprobs), reason, row.version)
 
 
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Length of the common prefix, found by halving: comparing slices is fast."""
-    low, high = 0, min(len(one), len(other))
-    one, other = list(one[:high]), list(other[:high])
-    if one == other:
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
 def _spans(lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Split consecutive rows into passes of at most ``_PASS_TOKENS`` padded tokens (or a single row)."""
+    """Split consecutive rows into passes of at most ``_PASS_TOKENS`` padded tokens; a longer row has its own pass."""
     spans = []
     start = 0
     for stop in range(1, len(lengths) + 1):
-        following = lengths[start : stop + 1]
+        following = lengths[start : stop + 1]  # the span so far and one row more
         if stop == len(lengths) or max(following) * len(following) > _PASS_TOKENS:
             spans.append((start, stop))
             start = stop

@@ -1,7 +1,8 @@
-"""Several processes, started by torchrun, that train one model: rank 0 runs everything, the others follow its orders.
+"""Several processes, started by torchrun, that train one model, whole on each or sharded by torch's own FSDP2.
 
-An order is the name of a trainer's method and its arguments; every rank carries it out on the same rows, of which it
-computes its share. Orders go through a group of their own, in which a rank may wait for as long as a cycle is played.
+Rank 0 runs everything; the others only carry out its orders (``worker``). An order is the name of a trainer's method
+and its arguments. Every rank carries it out on the same rows, of which it computes its share. Orders have a process
+group of their own, in which a rank may wait for as long as a cycle is played.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
 
 from spadework.policies.local.options import LocalOptions
+from spadework.policies.local.target_pass import TargetPass
 
 _PATIENCE = timedelta(days=30)
 """How long a rank waits for the next order; a rank that died is noticed by its closed connection."""
@@ -36,19 +41,19 @@ class Ranks:
     size: int
     channel: dist.ProcessGroup
 
-    def give(self, name: str, *arguments: Any) -> None:
-        """On rank 0, have the others do the same now; elsewhere nothing, for there it was ordered."""
+    def order(self, name: str, *arguments: Any) -> None:
+        """On rank 0, have the other ranks call the same method now. Elsewhere do nothing: rank 0 gave this order."""
         if self.rank == 0:
             dist.broadcast_object_list([(name, arguments)], src=0, group=self.channel)
 
     def orders(self) -> Iterator[Order]:
-        """What rank 0 orders, until it leaves."""
+        """The orders of rank 0, until it ends."""
         while True:
             box: list[Any] = [None]
             try:
                 dist.broadcast_object_list(box, src=0, group=self.channel)
             except RuntimeError:
-                return  # rank 0 is gone, and has said why
+                return  # rank 0 has died and has printed why
             if box[0][0] == _END:
                 return
             yield box[0]
@@ -68,10 +73,10 @@ class Ranks:
 
 @contextlib.contextmanager
 def joined_ranks() -> Iterator[Ranks]:
-    """Meet the others, once a process; meanwhile ``current_ranks`` finds them.
+    """Join the other processes; inside, ``current_ranks`` returns them. A process may do so once.
 
-    At the end rank 0 sends the others home. After an error it does not: they may wait for it in the midst of a sum,
-    and end when its connection closes.
+    At the end rank 0 tells the others to stop. After an error it does not, since they may be waiting for it inside a
+    sum over the ranks; they stop when its connection closes.
     """
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
@@ -79,7 +84,7 @@ def joined_ranks() -> Iterator[Ranks]:
     ranks = Ranks(dist.get_rank(), dist.get_world_size(), dist.new_group(backend="gloo", timeout=_PATIENCE))
     _JOINED[:] = [ranks]
     yield ranks
-    ranks.give(_END)
+    ranks.order(_END)
     _JOINED.clear()
     dist.destroy_process_group()
 
@@ -89,13 +94,52 @@ _JOINED: list[Ranks] = []
 
 
 def current_ranks() -> Ranks | None:
-    """The processes that this one joined; none when it trains alone."""
+    """The ranks of ``joined_ranks``; ``None`` in a process that trains alone."""
     return _JOINED[0] if _JOINED else None
 
 
-def lead_ranks(model: str, run_seed: int, options: LocalOptions) -> Ranks | None:
-    """Have the other ranks load the model that rank 0 has loaded; none when it trains alone."""
+def load_on_workers(model: str, run_seed: int, options: LocalOptions) -> Ranks | None:
+    """Have the other ranks load the model that rank 0 has loaded; ``None`` in a process that trains alone."""
     ranks = current_ranks()
     if ranks is not None:
-        ranks.give(LOAD, model, run_seed, options)
+        ranks.order(LOAD, model, run_seed, options)
     return ranks
+
+
+def shard_model(model: TargetPass, device: str) -> None:
+    """Shard the weights; those of a layer are gathered for its pass alone. Gradients are summed over the ranks.
+
+    FSDP2 would average them, but our loss is a sum over all rows, of which each rank has computed its share.
+
+    Args:
+        model: Whole, the same on every rank; its parameters are replaced.
+        device: Kind of device that it lies on.
+    """
+    mesh = init_device_mesh(device, (dist.get_world_size(),))
+    for part in (*model.model.get_decoder().layers, model):
+        fully_shard(part, mesh=mesh)
+        assert isinstance(part, FSDPModule)
+        part.set_gradient_divide_factor(1.0)
+        # Gloo cannot scale while it sums, so the factor must not be left to the collective.
+        part.set_force_sum_reduction_for_comms(True)
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """A sharded tensor put together; any other as it is. Every rank must call it."""
+    return tensor.full_tensor().detach() if isinstance(tensor, DTensor) else tensor
+
+
+def whole_on_first(tensor: Tensor) -> Tensor:
+    """``whole``, kept in the main memory of rank 0 and nowhere else."""
+    if not isinstance(tensor, DTensor):
+        return tensor
+    full = whole(tensor)
+    return full.cpu() if dist.get_rank() == 0 else torch.empty(0)
+
+
+def part_like(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """This rank's share of a whole tensor, cut as ``parameter`` is; the tensor itself where that is not sharded."""
+    # A state of the optimiser may be a scalar, e.g. the number of steps; every rank keeps it whole.
+    if not isinstance(parameter, DTensor) or tensor.shape != parameter.shape:
+        return tensor
+    return distribute_tensor(tensor, parameter.device_mesh, parameter.placements, src_data_rank=None)

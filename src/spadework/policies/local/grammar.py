@@ -1,4 +1,6 @@
-"""Grammar-bound decoding through llguidance: which tokens may come next."""
+"""Grammar-bound decoding through llguidance: which tokens may come next. ``sampling`` knows nothing of it: forbidden
+tokens have the logit -inf.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from spadework.errors import ConfigError
 
 
 class Grammars:
-    """Compiles Lark grammars for one tokenizer; the tokenizer's table is built when the first grammar is asked for."""
+    """Compiles Lark grammars for one tokenizer, whose table is built with the first grammar."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -19,7 +21,7 @@ class Grammars:
         self._compiled: dict[str, str] = {}
 
     def matcher(self, grammar: str) -> Matcher:
-        """A fresh matcher. Raises ``ConfigError`` when llguidance is missing or the grammar is wrong."""
+        """A matcher for one reply. Raises ``ConfigError`` if llguidance is missing or the grammar is wrong."""
         try:
             import llguidance
             import llguidance.hf
@@ -36,7 +38,7 @@ class Grammars:
 
 
 class Matcher:
-    """Where one reply stands in its grammar."""
+    """The state of one reply in its grammar."""
 
     def __init__(self, matcher: Any, vocabulary: int) -> None:
         self._matcher = matcher
@@ -47,6 +49,7 @@ class Matcher:
         import llguidance.torch
 
         llguidance.torch.fill_next_token_bitmask(self._matcher, self._bits, 0)
+        # One bit a token, packed into 32-bit words. The model's vocabulary may be padded beyond the tokenizer's.
         allowed = ((self._bits[0][:, None] >> torch.arange(32, dtype=torch.int32)) & 1).bool().flatten()
         width = logits.shape[-1]
         mask = torch.zeros(width, dtype=torch.bool)
@@ -54,6 +57,6 @@ class Matcher:
         logits.masked_fill_(~mask.to(logits.device), -torch.inf)
 
     def accept(self, token: int) -> bool:
-        """Take a drawn token; whether the grammar is at its end, so that nothing can follow."""
+        """Go on by a sampled token; returns whether the grammar is at its end, so that nothing can follow."""
         self._matcher.consume_token(token)
         return bool(self._matcher.is_stopped())

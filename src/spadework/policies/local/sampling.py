@@ -1,7 +1,7 @@
-"""Drawing tokens: each row from its own generator, by the inverse of the cumulative distribution.
+"""Sampling one token a row from logits, by the inverse of the cumulative distribution.
 
-The uniform numbers of a request depend on the run's seed and its key alone, so which requests share a batch changes a
-draw only as far as it changes the logits' last bits.
+Each request has a random generator of its own, seeded by the run's seed and the request's key. So the requests that
+share a batch do not change each other's tokens, except where they change the last bits of the logits.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from spadework.policies.base import SamplingParams
 from spadework.types import Key, derive_seed
 
 _BELOW_ONE = 1.0 - 2.0**-24
+"""The largest number below 1 in single precision; a larger one would round to 1 and select beyond the last token."""
 
 
 class Uniforms:
@@ -25,12 +26,14 @@ class Uniforms:
         self._generator = random.Random(derive_seed(run_seed, "sample", *key))
 
     def next(self) -> float:
-        """The next number in [0, 1), representable below 1 in single precision."""
+        """The next number in [0, 1)."""
         return min(self._generator.random(), _BELOW_ONE)
 
 
-def draw(logits: Tensor, params: Sequence[SamplingParams], uniforms: Sequence[float]) -> tuple[list[int], list[float]]:
-    """Draw one token a row.
+def sample_tokens(
+    logits: Tensor, params: Sequence[SamplingParams], uniforms: Sequence[float]
+) -> tuple[list[int], list[float]]:
+    """Sample one token a row.
 
     Args:
         logits: [rows, vocabulary], single precision; -inf where a grammar forbids.
@@ -38,8 +41,8 @@ def draw(logits: Tensor, params: Sequence[SamplingParams], uniforms: Sequence[fl
         uniforms: One number in [0, 1) a row.
 
     Returns:
-        The tokens, and their log-probabilities under the distribution that they were drawn from: after temperature,
-        top-k and top-p. A greedy draw has log-probability 0, and NaN says that the logits were not finite.
+        The tokens, and their log-probabilities under the distribution that they were sampled from: after temperature,
+        top-k and top-p. A greedy token has log-probability 0; NaN means that the logits were not finite.
     """
     temperatures = torch.tensor([p.temperature or 1.0 for p in params], device=logits.device)
     logits = logits / temperatures[:, None]
@@ -48,13 +51,15 @@ def draw(logits: Tensor, params: Sequence[SamplingParams], uniforms: Sequence[fl
         logits[narrow] = _truncate(logits[narrow], [params[row] for row in narrow])
     logprobs = torch.log_softmax(logits, dim=-1)
     cumulative = logprobs.exp().cumsum(dim=-1)
+    # The sum of the probabilities is 1 but for rounding, so the uniform numbers are scaled to what it came to. With
+    # ``right=True`` a token of probability 0 is never selected, since its step of the cumulative sum is empty.
     targets = torch.tensor(uniforms, device=logits.device)[:, None] * cumulative[:, -1:]
-    drawn = torch.searchsorted(cumulative, targets, right=True).clamp_(max=logits.shape[-1] - 1)
+    sampled = torch.searchsorted(cumulative, targets, right=True).clamp_(max=logits.shape[-1] - 1)
     greedy = torch.tensor([p.temperature == 0 for p in params], device=logits.device)
-    chosen = torch.where(greedy[:, None], logits.argmax(dim=-1, keepdim=True), drawn)
-    taken = logprobs.gather(1, chosen)
-    taken = torch.where(greedy[:, None] & taken.isfinite(), torch.zeros_like(taken), taken)
-    return chosen[:, 0].tolist(), taken[:, 0].tolist()
+    chosen = torch.where(greedy[:, None], logits.argmax(dim=-1, keepdim=True), sampled)
+    values = logprobs.gather(1, chosen)
+    values = torch.where(greedy[:, None] & values.isfinite(), torch.zeros_like(values), values)
+    return chosen[:, 0].tolist(), values[:, 0].tolist()
 
 
 def _truncate(logits: Tensor, params: Sequence[SamplingParams]) -> Tensor:
@@ -65,6 +70,7 @@ def _truncate(logits: Tensor, params: Sequence[SamplingParams]) -> Tensor:
     limits = torch.tensor([p.top_k or vocabulary for p in params], device=logits.device)
     ordered = ordered.masked_fill(ranks >= limits[:, None], -torch.inf)
     probabilities = torch.softmax(ordered, dim=-1)
+    # A token stays while those before it have less than ``top_p`` together: the one that crosses it is kept.
     before = probabilities.cumsum(dim=-1) - probabilities
     top_p = torch.tensor([p.top_p for p in params], device=logits.device)
     ordered = ordered.masked_fill(before >= top_p[:, None], -torch.inf)

@@ -1,4 +1,4 @@
-"""A tiny random model of Qwen3's shape, built on the spot: for tests and for trying a configuration without weights."""
+"""A tiny random model of Qwen3's architecture, for tests and for trying a configuration without weights."""
 
 from __future__ import annotations
 

@@ -1,99 +1,69 @@
 """``LocalTrainer``: one update of the weights, in the worker thread of the sampler that it feeds.
 
-Under torchrun every rank has one. What rank 0 is asked to do it first orders from the others (``ranks``); each computes
-its share of the rows, and gradients are summed.
-
-Metrics of ``train`` and ``fit`` (means are over trained tokens):
-
-=================== ====================================================================================
-loss                the sum that was minimised, without the KL term
-grad_norm           before clipping, of the last step
-clip_share          share of tokens whose ratio was cut by the clip range
-importance_mean/max truncated importance weights
-logprob_mismatch    mean absolute difference between the sampler's log-probabilities and the trainer's own
-approx_kl           mean of exp(d) - d - 1 with d = current - sampler's: how far the weights moved since sampling
-kl_to_start         the same against the frozen start model; only with ``kl_coef`` > 0
-entropy             of the trainer's distribution
-token_loss          mean cross-entropy of the trained tokens
-tokens, rows        trained rows and their tokens, prompts included
-packed_tokens       tokens that were computed after rows were merged by their prefixes (``packs``)
-tokens_per_second   ``tokens`` over the time of the whole update
-=================== ====================================================================================
+Under torchrun every rank has one. Before rank 0 carries out a call, it orders the same call from the others; each then
+computes its share of the rows, and gradients are summed. ``update_metrics`` says what ``train`` and ``fit`` return.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spadework import types
 from spadework.errors import ConfigError, PolicyError
-from spadework.policies.base import Caps, Hyperparameters, Metrics
-from spadework.policies.local.checkpoint import read_checkpoint, replace_folder, write_checkpoint
-from spadework.policies.local.distributed import Ranks
+from spadework.policies.base import Caps, Hyperparameters, Metrics, Policy, RoleStep
+from spadework.policies.hyperparameters import ALL_ROLES, plan_steps
+from spadework.policies.local.checkpoint import Checkpoint, read_checkpoint, replace_folder, write_checkpoint
+from spadework.policies.local.distributed import Ranks, part_like, shard_model, whole_on_first
 from spadework.policies.local.losses import kl_estimate, surrogate_loss
 from spadework.policies.local.models import LoadedModel
+from spadework.policies.local.optimizers import Optimizers
+from spadework.policies.local.options import LocalOptions
 from spadework.policies.local.prefix_packing import PackTensors, blank_pack, build_packs, share_rows
-from spadework.policies.local.shard import part_like, shard_model, whole, whole_on_first
 from spadework.policies.local.target_pass import TargetPass
+from spadework.policies.local.update_metrics import UpdateMetrics
 
-if TYPE_CHECKING:
-    from spadework.policies.local.options import LocalOptions
-    from spadework.policies.local.speaker import Speaker
-
-LossOf = Callable[[PackTensors, Tensor, Tensor, "_Sums"], Tensor]
-"""(pack, log-probabilities, log-probabilities at the start of the update, sums to add to) -> loss to minimise."""
+T = TypeVar("T")
+LossOf = Callable[[PackTensors, Tensor, Tensor], Tensor]
+"""(pack, log-probabilities [M], log-probabilities [M] at the start of the update) -> loss to minimise."""
 
 
-class _Sums:
-    """Metrics over trained tokens, summed on the way."""
+class SyncedPolicy(Policy, Protocol):
+    """A policy whose weights a trainer sets: the embedded sampler, or a server on the same machine."""
 
-    def __init__(self) -> None:
-        self.loss = 0.0
-        self.tokens = 0
-        self.packed = 0
-        self.grad_norm = 0.0
-        self.largest = 0.0
-        self._sums: dict[str, float] = defaultdict(float)
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run something in the thread that the model's work is done in."""
+        ...
 
-    def add(self, **values: Tensor) -> None:
-        for name, value in values.items():
-            self._sums[name] += float(value.detach().sum())
+    def set_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Sample with these weights, by their names in the model; blocks until it does. Raises ``PolicyError``."""
+        ...
 
-    def merge(self, other: _Sums) -> None:
-        """Add another process's."""
-        self.loss += other.loss
-        self.tokens += other.tokens
-        self.packed += other.packed
-        self.largest = max(self.largest, other.largest)
-        for name, value in other._sums.items():
-            self._sums[name] += value
-
-    def metrics(self) -> Metrics:
-        count = max(self.tokens, 1)
-        means = {name: total / count for name, total in self._sums.items()}
-        return {"loss": self.loss, "grad_norm": self.grad_norm, **means}
+    def set_version(self, version: int) -> None:
+        """Set the version that completions carry from now on."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """This process's packs of a mini-batch, and the tokens that all processes train in it."""
+class _PackedStep:
+    """One optimiser step: this process's packs, and the tokens that all processes train in it."""
 
+    settings: RoleStep
     packs: list[PackTensors]
     trained: int
 
 
 class LocalTrainer:
-    """``Trainer`` of the weights that a ``Speaker`` speaks with.
+    """``Trainer`` of the weights that a ``SyncedPolicy`` samples with.
 
     Args:
         model: In float32; with LoRA, the wrapped model.
@@ -106,7 +76,7 @@ class LocalTrainer:
     def __init__(
         self,
         model: Any,
-        policy: Speaker,
+        policy: SyncedPolicy,
         options: LocalOptions,
         load_start: Callable[[], LoadedModel],
         ranks: Ranks | None = None,
@@ -122,8 +92,9 @@ class LocalTrainer:
         self._pass = self._pass_of(model)
         self._start: TargetPass | None = None
         self._stopped = threading.Event()
+        # Taken after sharding, which replaces the parameters.
         self._trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self.reset_optimizer()
+        self._optimizers = Optimizers(self._trained)
 
     @property
     def caps(self) -> Caps:
@@ -132,18 +103,11 @@ class LocalTrainer:
             token_ids=True, logprobs=True, fit=True, reference_kl=True, deterministic=self._options.deterministic
         )
 
-    def reset_optimizer(self) -> None:
-        """Forget the moments, e.g. between warm-up and reinforcement learning. Vectors and biases do not decay."""
-        decayed = [p for p in self._trained.values() if p.ndim > 1]
-        others = [p for p in self._trained.values() if p.ndim <= 1]
-        groups = [{"params": decayed, "decays": True}, {"params": others, "decays": False}]
-        self._optimizer = torch.optim.AdamW([group for group in groups if group["params"]], fused=True)
-
     async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
-        """One update by the clipped policy-gradient objective (method section 8).
+        """One update by the clipped policy-gradient objective; ``Hyperparameters`` has its formula.
 
-        The objective is a sum over tokens: normalisation is in the advantages. Only the KL term is a mean over the
-        trained tokens, times ``hp.kl_coef``. Rows without any advantage are left out unless the KL needs them.
+        Rows that can have no gradient are left out. Moments are kept of the steps that this update takes: those of
+        roles where ``hp.role_steps`` names them, one set where it is empty.
 
         Raises:
             PolicyError: The engine was closed.
@@ -152,7 +116,8 @@ class LocalTrainer:
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask: a plain sum, normalised by the caller."""
-        return await self._in_thread(False, batch, hp)
+        plain = dataclasses.replace(hp, kl_coef=0.0, entropy_coef=0.0, role_steps=())
+        return await self._in_thread(False, batch, plain)
 
     async def _in_thread(self, surrogate: bool, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """``update`` in the model's thread. When this is cancelled, the thread stops at the next pack."""
@@ -163,7 +128,7 @@ class LocalTrainer:
             self._stopped.set()
             raise
 
-    async def sync(self) -> Speaker:
+    async def sync(self) -> SyncedPolicy:
         """Copy the trained weights into the sampler; its version grows by one and its prefixes are forgotten."""
         await self._policy.run(self.push)
         return self._policy
@@ -171,14 +136,14 @@ class LocalTrainer:
     def save(self, path: Path) -> None:
         """Write trained weights, moments and version into the folder ``path``, aside and renamed. Call after ``sync``.
 
-        There is no generator to save: draws depend on the run's seed and their keys alone.
+        There is no generator to save: sampling depends on the run's seed and its keys alone.
         """
         self._order("save", path)
+        # Every rank takes part in putting sharded tensors together; rank 0 alone holds and writes the result.
         weights = {name: whole_on_first(p) for name, p in self._trained.items()}
-        states = {name: self._optimizer.state.get(p, {}) for name, p in self._trained.items()}
-        moments = {name: {key: whole_on_first(value) for key, value in state.items()} for name, state in states.items()}
+        moments = self._optimizers.moments()
         if self._leads:
-            write_checkpoint(path, weights, moments, self._policy.version, self._options.lora_rank)
+            write_checkpoint(path, Checkpoint(weights, moments, self._policy.version, self._options.lora_rank))
 
     def load(self, path: Path) -> None:
         """Continue from what ``save`` wrote: weights, moments and version, in the sampler too.
@@ -188,16 +153,12 @@ class LocalTrainer:
         """
         self._order("load", path)
         shapes = {name: p.shape for name, p in self._trained.items()}
-        weights, moments, version = read_checkpoint(path, shapes, self._options.lora_rank)
-        self.reset_optimizer()
+        found = read_checkpoint(path, shapes, self._options.lora_rank)
         with torch.no_grad():
             for name, parameter in self._trained.items():
-                parameter.copy_(part_like(weights[name], parameter))
-                if name in moments:
-                    self._optimizer.state[parameter] = {
-                        key: part_like(value.to(parameter.device), parameter) for key, value in moments[name].items()
-                    }
-        self._speak(version)
+                parameter.copy_(part_like(found.weights[name], parameter))
+        self._optimizers.load(found.moments)
+        self._set_policy(found.version)
 
     def export(self, path: Path) -> None:
         """Write the trained weights, adapters added in, and the tokenizer as a Hugging Face folder, in float32."""
@@ -217,9 +178,9 @@ class LocalTrainer:
     def push(self) -> None:
         """``sync`` on every rank."""
         self._order("push")
-        self._speak(self._policy.version + 1)
+        self._set_policy(self._policy.version + 1)
 
-    def _speak(self, version: int) -> None:
+    def _set_policy(self, version: int) -> None:
         self._policy.set_weights(merged_weights(self._model))
         self._policy.set_version(version)
 
@@ -229,7 +190,7 @@ class LocalTrainer:
 
     def _order(self, name: str, *arguments: Any) -> None:
         if self._ranks is not None:
-            self._ranks.give(name, *arguments)
+            self._ranks.order(name, *arguments)
 
     def _pass_of(self, model: Any) -> TargetPass:
         made = TargetPass(model, self._options.torch_dtype)
@@ -237,92 +198,77 @@ class LocalTrainer:
             shard_model(made, self._device.type)
         return made
 
-    def _surrogate(self, hp: Hyperparameters) -> LossOf:
-        def loss_of(pack: PackTensors, logprobs: Tensor, old: Tensor, sums: _Sums) -> Tensor:
-            parts = surrogate_loss(logprobs, old, pack.logprobs, pack.advantages, hp)
-            drift = (logprobs - pack.logprobs).detach()
-            sums.add(
-                clip_share=parts.clipped.float(),
-                importance_mean=parts.weight,
-                logprob_mismatch=(old - pack.logprobs).abs(),
-                approx_kl=drift.exp() - drift - 1.0,
-            )
-            sums.largest = max(sums.largest, float(parts.weight.max()) if len(parts.weight) else 0.0)
-            return parts.loss
-
-        return loss_of
-
     def update(self, surrogate: bool, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """``train`` or ``fit`` on every rank, in the model's thread."""
         self._order("update", surrogate, batch, hp)
         started = time.perf_counter()
-        loss_of, kl_coef = (self._surrogate(hp), hp.kl_coef) if surrogate else (_cross_entropy, 0.0)
-        rows = [row for row in batch if kl_coef or any(row.advantages)]
-        parts = [part for k in range(hp.minibatches) if (part := self._part(rows[k :: hp.minibatches])).packs]
-        several = hp.epochs * len(parts) > 1
-        olds = [[_frozen(self._pass, pack) if several else None for pack in part.packs] for part in parts]
-        sums = _Sums()
+        metrics = UpdateMetrics()
+        loss_of = _surrogate(hp, metrics) if surrogate else _cross_entropy
+        planned = list(plan_steps(batch, hp))
+        packed = [self._packed(each.step, each.rows) for each in planned]
+        steps = [step for step in packed if step.packs]
+        # The ratio of every step is to the weights before the first one. Where there is only one step those are the
+        # present weights, and its own pass gives their log-probabilities.
+        several = hp.epochs * len(steps) > 1
+        olds = [[_frozen(self._pass, pack) if several else None for pack in step.packs] for step in steps]
+        if surrogate:
+            self._optimizers.keep([step.role for step in hp.role_steps] or [ALL_ROLES])
         for _ in range(hp.epochs):
-            for part, old in zip(parts, olds, strict=True):
-                self._step(part, old, hp, loss_of, kl_coef, sums)
+            for step, old in zip(steps, olds, strict=True):
+                self._backward(step, old, hp, loss_of, metrics)
+                norm = self._optimizers.step(step.settings, hp)
+                metrics.set_norm(step.settings.role, norm)
         if self._ranks is not None:
-            own, sums = sums, _Sums()
-            for other in self._ranks.gather(own):
-                sums.merge(other)
-            sums.grad_norm = own.grad_norm
+            shares, metrics = self._ranks.gather(metrics), UpdateMetrics()
+            for share in shares:
+                metrics.merge(share)
+        rows = [row for each in planned for row in each.rows]
         tokens = sum(len(row.tokens) for row in rows)
         return {
-            **sums.metrics(),
-            "importance_max": sums.largest,
+            **metrics.metrics(),
             "rows": float(len(rows)),
             "tokens": float(tokens),
-            "packed_tokens": float(sums.packed),
             "tokens_per_second": tokens / (time.perf_counter() - started),
         }
 
-    def _part(self, rows: Sequence[types.TrainingRow]) -> _Part:
+    def _packed(self, settings: RoleStep, rows: Sequence[types.TrainingRow]) -> _PackedStep:
         rank, size = (self._ranks.rank, self._ranks.size) if self._ranks is not None else (0, 1)
         packed = [list(build_packs(share, self._options.micro_batch_tokens)) for share in share_rows(rows, size)]
-        # Sharded weights are gathered by all for every pass, so all make as many.
+        # Sharded weights are gathered by all ranks for every pass, so all ranks must make equally many passes.
         blanks = [blank_pack()] * (max(map(len, packed)) - len(packed[rank]))
         trained = sum(len(pack.targets) for packs in packed for pack in packs)
-        return _Part([pack.tensors(self._device) for pack in packed[rank] + blanks], trained)
+        return _PackedStep(settings, [pack.tensors(self._device) for pack in packed[rank] + blanks], trained)
 
-    def _step(
+    def _backward(
         self,
-        part: _Part,
+        packed: _PackedStep,
         olds: Sequence[Tensor | None],
         hp: Hyperparameters,
         loss_of: LossOf,
-        kl_coef: float,
-        sums: _Sums,
+        metrics: UpdateMetrics,
     ) -> None:
-        """One step of the optimiser over the packs of a mini-batch."""
-        for pack, old in zip(part.packs, olds, strict=True):
+        """Add up the gradients of one optimiser step over its packs, and over the ranks."""
+        for pack, old in zip(packed.packs, olds, strict=True):
             self._check_stopped()
             logprobs, entropy = self._pass(pack)
-            loss = loss_of(pack, logprobs, logprobs.detach() if old is None else old, sums)
-            sums.loss += float(loss.detach())
-            sums.add(entropy=entropy, token_loss=-logprobs)
-            if kl_coef:
+            loss = loss_of(pack, logprobs, logprobs.detach() if old is None else old)
+            metrics.add_pack(loss, pack.tokens.shape[1])
+            metrics.add(entropy=entropy, token_loss=-logprobs)
+            # These two are means over the step's tokens: over all packs and ranks, hence not over this pack's.
+            if packed.settings.kl_coef:
                 kl = kl_estimate(logprobs, self._reference(pack))
-                sums.add(kl_to_start=kl)
-                loss = loss + kl_coef * kl.sum() / part.trained
+                metrics.add(kl_to_start=kl)
+                loss = loss + packed.settings.kl_coef * kl.sum() / packed.trained
+            if hp.entropy_coef:
+                loss = loss - hp.entropy_coef * entropy.sum() / packed.trained
             loss.backward()  # type: ignore[no-untyped-call]
-            sums.tokens += len(pack.targets)
-            sums.packed += pack.tokens.shape[1]
         if self._ranks is not None and not self._options.shard:
             self._ranks.sum_gradients(self._trained.values())
-        for group in self._optimizer.param_groups:
-            group.update(lr=hp.lr, betas=hp.betas, weight_decay=hp.weight_decay if group["decays"] else 0.0)
-        sums.grad_norm = float(whole(nn.utils.clip_grad_norm_(self._trained.values(), hp.grad_clip)))
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
 
     def _check_stopped(self) -> None:
         """Raises ``PolicyError`` once nobody waits for this update any more. Several ranks finish theirs in step."""
         if self._stopped.is_set() and self._ranks is None:
-            self._optimizer.zero_grad(set_to_none=True)
+            self._optimizers.clear_gradients()
             raise PolicyError("STOPPED", "the update was cancelled")
 
     def _reference(self, pack: PackTensors) -> Tensor:
@@ -341,12 +287,27 @@ def _frozen(model: TargetPass, pack: PackTensors) -> Tensor:
     return logprobs
 
 
-def _cross_entropy(pack: PackTensors, logprobs: Tensor, old: Tensor, sums: _Sums) -> Tensor:
+def _surrogate(hp: Hyperparameters, metrics: UpdateMetrics) -> LossOf:
+    def loss_of(pack: PackTensors, logprobs: Tensor, old: Tensor) -> Tensor:
+        parts = surrogate_loss(logprobs, old, pack.logprobs, pack.advantages, pack.rows, hp)
+        drift = (logprobs - pack.logprobs).detach()
+        metrics.add_weights(parts.weight)
+        metrics.add(
+            clip_share=parts.clipped.float(),
+            logprob_mismatch=(old - pack.logprobs).abs(),
+            approx_kl=drift.exp() - drift - 1.0,
+        )
+        return parts.loss
+
+    return loss_of
+
+
+def _cross_entropy(pack: PackTensors, logprobs: Tensor, old: Tensor) -> Tensor:
     return -(pack.advantages * logprobs).sum()
 
 
 def merged_weights(model: Any) -> dict[str, Tensor]:
-    """The weights by the names of the plain model, adapters added in; divided ones on rank 0 alone."""
+    """The weights by the names of the plain model, with the adapter added in. Sharded ones are on rank 0 alone."""
     if not hasattr(model, "peft_config"):
         return {name: whole_on_first(parameter) for name, parameter in model.named_parameters()}
     weights = {}

@@ -1,7 +1,8 @@
-"""Attention inside a pack: every token sees its ancestors.
+"""Attention inside a pack of rows merged into a tree (``prefix_packing``): every token sees its ancestors and itself.
 
-Queries are taken in blocks. In depth-first order the tokens of a block have few ancestors outside it, so each block
-reads those keys alone: the cost is that of the separate rows' blocks, not the square of the pack.
+Queries are taken in blocks of consecutive nodes. The tree is in depth-first order, so the tokens of a block have few
+ancestors outside of it, and each block reads those keys alone. The cost is therefore about that of the separate rows,
+and not the square of the pack's length.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ _BLOCK = 128
 
 
 class TreePass:
-    """Which keys each block of queries reads.
+    """Which keys each block of queries reads; made once a pack, for all layers.
 
     Args:
-        ends: [N]: nodes i <= j < ends[i] are those below node i and itself.
-        groups: Query heads a key/value head.
-        dtype: That attention is computed in.
+        ends: [N]: the nodes i <= j < ends[i] are node i and all nodes below it.
+        groups: Query heads that share a key/value head.
+        dtype: The type that attention is computed in.
     """
 
     def __init__(self, ends: Tensor, groups: int, dtype: torch.dtype) -> None:
@@ -31,13 +32,14 @@ class TreePass:
         self.blocks: list[tuple[slice, Tensor | slice, Tensor]] = []
         for start in range(0, len(ends), _BLOCK):
             stop = min(start + _BLOCK, len(ends))
+            # Node j sees node i if i comes no later, and j is inside the subtree of i.
             queries = nodes[start:stop, None]
             seen = (nodes[:stop] <= queries) & (queries < ends[:stop])
             keys = seen.any(dim=0).nonzero()[:, 0]
             first = int(keys[0])
-            # Neighbours are read in place; only keys with gaps between them are copied.
+            # Keys without a gap between them are a view; others are copied in every layer.
             selection: Tensor | slice = slice(first, stop) if stop - first == len(keys) else keys
-            # Added to scores, 0 or -inf: made once, where torch would turn a Boolean mask into it in every layer.
+            # Added to the scores: 0 or -inf. Torch would make it from a Boolean mask anew in every layer.
             bias = seen[:, keys].to(dtype).log().repeat(groups, 1)
             self.blocks.append((slice(start, stop), selection, bias))
 

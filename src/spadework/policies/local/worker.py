@@ -1,4 +1,4 @@
-"""Ranks above 0: they hold the model and do as rank 0 orders, without a sampler, a store or a sandbox."""
+"""Ranks above 0: each holds the model and carries out what rank 0 orders, without a sampler, a store or a sandbox."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from torch import Tensor
 from spadework.policies.local.distributed import LOAD, Ranks
 from spadework.policies.local.models import load_model, use_threads, with_adapter
 from spadework.policies.local.options import LocalOptions
-from spadework.policies.local.speaker import Speaker
-from spadework.policies.local.trainer import LocalTrainer
+from spadework.policies.local.trainer import LocalTrainer, SyncedPolicy
 
 
-def follow(ranks: Ranks) -> None:
-    """Carry out what rank 0 orders, until it leaves. Ctrl-C reaches every process, and rank 0 decides what it means."""
+def run_worker(ranks: Ranks) -> None:
+    """Carry out what rank 0 orders, until it ends.
+
+    Ctrl-C and SIGTERM reach every process of torchrun. They are ignored here, since rank 0 decides what they mean.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     trainer: Any = None
@@ -32,18 +34,18 @@ def _load(ranks: Ranks, name: str, run_seed: int, options: LocalOptions) -> Loca
     use_threads(model, options.threads)
     if options.lora_rank:
         model = with_adapter(model, options.lora_rank, run_seed)
-    mute = cast(Speaker, _Mute())
-    return LocalTrainer(model, mute, options, lambda: load_model(name, seed=run_seed), ranks)
+    policy = cast(SyncedPolicy, _VersionOnly())
+    return LocalTrainer(model, policy, options, lambda: load_model(name, seed=run_seed), ranks)
 
 
-class _Mute:
-    """The part of a ``Speaker`` that a trainer needs, for a process in which nobody speaks."""
+class _VersionOnly:
+    """The part of a ``SyncedPolicy`` that a trainer calls, for a process that does not sample."""
 
     version = 0
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Nobody speaks with them."""
+        """Nothing samples with them here."""
 
     def set_version(self, version: int) -> None:
-        """Remember it."""
+        """Remember it: checkpoints carry it."""
         self.version = version

@@ -20,7 +20,7 @@ from torch import Tensor
 from spadework.config import EndpointSection
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import SamplingParams
-from spadework.policies.local.distributed import lead_ranks
+from spadework.policies.local.distributed import load_on_workers
 from spadework.policies.local.models import (
     check_model,
     load_model,
@@ -41,7 +41,7 @@ _WEIGHTS = "model.safetensors"
 
 
 class ServedPolicy(TokenPolicy):
-    """``Speaker`` over one server on this machine, which is sent the weights.
+    """``SyncedPolicy`` over one server on this machine, which is sent the weights.
 
     Args:
         settings: See ``TokenPolicy``; one address.
@@ -158,6 +158,6 @@ def load_served(
     policy.write(merged_weights(model))
     policy.check()
     policy.set_weights(merged_weights(model))  # the server may have been started on another run's
-    ranks = lead_ranks(name_or_path, run_seed, options)
+    ranks = load_on_workers(name_or_path, run_seed, options)
     trainer = LocalTrainer(model, policy, options, lambda: load_model(name_or_path, seed=run_seed), ranks)
     return policy, trainer

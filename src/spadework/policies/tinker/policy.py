@@ -1,8 +1,8 @@
-"""A model behind the Tinker API: ``TinkerPolicy`` samples from it; ``tinker_trainer`` trains its adapter.
+"""``TinkerPolicy`` samples from a model behind the Tinker API; ``tinker.trainer`` trains its adapter.
 
-The server is hosted, or one's own: SkyRL serves the same API, on one machine or over Ray. Log-probabilities there are
-those of temperature 1, in sampling as in training, so rows that were sampled at another temperature do not train. Every
-call has a deadline: a server that does not know a client's protocol says nothing at all.
+The server is hosted, or one's own: SkyRL serves the same API, on one machine or over Ray. Its log-probabilities are
+those of temperature 1, whatever a reply was sampled at, so only rows that were sampled at temperature 1 can train.
+Every call has a deadline, since a server that does not know the client's protocol does not answer at all.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ _PROBE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class TinkerOptions:
-    """Where the model is served and how it is asked."""
+    """Where the model is served, and how this client uses it."""
 
     base_url: str | None = None
-    """None for the hosted service."""
+    """``None`` for the hosted service."""
     lora_rank: int = 32
     reduction: Literal["auto", "sum", "sequence_mean"] = "auto"
     """How the server reduces a loss; ``auto`` knows the hosted service (sum) and SkyRL's JAX backend (a mean)."""
     deadline_seconds: float = 1_800.0
-    """Of one call: sampling, a pass over a batch, a step, saving or loading."""
+    """The longest that one call may take: sampling, a pass over a batch, a step, saving or loading."""
     max_length: int = 32_768
     """Longest row in tokens, prompt and reply together."""
     check_versions: bool = True
 
 
 class TinkerLink:
-    """The service's client and one deadline for everything that is asked of it."""
+    """The service's client, with one deadline for all of its calls."""
 
     def __init__(self, sdk: Any, service: Any, options: TinkerOptions, reduction: Reduction) -> None:
         self.sdk, self.service, self.options, self.reduction = sdk, service, options, reduction
@@ -70,7 +70,7 @@ class TinkerLink:
             raise PolicyError("REFUSED", f"the Tinker server refused {what}: {_first_line(error)}") from error
 
     async def result(self, started: Awaitable[Any], what: str) -> Any:
-        """The result of a call that answers with a future of its own. Raises ``PolicyError``."""
+        """Wait for a call, and for the future that it returns. Raises ``PolicyError``."""
 
         async def both() -> Any:
             return await (await started)
@@ -133,23 +133,23 @@ class TinkerPolicy:
 
     @contextmanager
     def attend(self) -> Iterator[None]:
-        """The server batches as it likes: nobody waits."""
+        """Does nothing: the server forms its batches by itself."""
         yield
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in tokens, without special tokens around it."""
         return len(self._encode(text))
 
-    def speak_with(self, client: Any, version: int) -> None:
+    def sample_with(self, client: Any, version: int) -> None:
         """Sample from ``client`` from now on."""
         self._client, self.version = client, version
 
     async def close(self) -> None:
-        """The client library closes its connections at the end of the process."""
+        """Does nothing: the client library closes its connections at the end of the process."""
 
 
 def connect(model: str, options: TinkerOptions) -> TinkerLink:
-    """Reach the server and see that it and the client library fit each other.
+    """Connect to the server, and check that the client library can talk to it.
 
     Args:
         model: What the server must offer.
@@ -184,7 +184,7 @@ def connect(model: str, options: TinkerOptions) -> TinkerLink:
 
 
 def _server_name(base_url: str) -> str:
-    """What the server at this address calls itself; empty where it does not say. Raises ``ConfigError``."""
+    """The name that the server at this address gives itself, or an empty string. Raises ``ConfigError``."""
     try:
         with urllib.request.urlopen(base_url.rstrip("/") + "/", timeout=_PROBE_SECONDS) as answer:
             data = json.loads(answer.read(1 << 16))

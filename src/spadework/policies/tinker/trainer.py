@@ -1,15 +1,19 @@
 """``TinkerTrainer``: one update of an adapter behind the Tinker API, with our own advantages.
 
-The objective is that of ``losses.surrogate_loss``. A first pass gives the log-probabilities at the start of the update;
-they go back as those of the sampler, the truncated importance weights go into the advantages, and the server's ``ppo``
-loss is then ours term for term. A server that takes means over sequences is corrected for: see ``_datum``.
+The loss is that of ``Hyperparameters``, with the ratio of each token. A first pass over the batch gives the
+log-probabilities at the start of the update. They are sent to the server as those of the sampler, and the truncated
+importance weights are multiplied into the advantages; the server's ``ppo`` loss is then ours term by term. ``_datum``
+corrects for servers that take means over sequences.
 
-The KL to the start model enters through its gradient at the start of the update, exact for one step a batch.
+The API has no KL term, so the gradient of the KL at the start of the update is added to the advantages. That is exact
+for the first optimiser step of a batch.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import itertools
 import json
 import shutil
 import tarfile
@@ -28,6 +32,7 @@ from numpy.typing import NDArray
 from spadework import types
 from spadework.errors import ConfigError, PolicyError, RunError
 from spadework.policies.base import Caps, Hyperparameters, Metrics
+from spadework.policies.hyperparameters import plan_steps
 from spadework.policies.template import HFTemplate
 from spadework.policies.tinker.policy import TinkerLink, TinkerOptions, TinkerPolicy, connect
 
@@ -42,21 +47,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Targets:
-    """A row's predicted tokens: everything has one entry less than the row has tokens."""
+    """A row as the server takes it. All columns have one entry less than the row has tokens, whose first is given."""
 
     row: types.TrainingRow
     mask: NDArray[np.bool_]
     old: Floats
     """Log-probabilities at the start of the update."""
     advantages: Floats
-    """With the importance weights and the KL's gradient folded in; 0 where nothing trains."""
+    """Advantages times importance weights, minus the gradient of the KL term; 0 where nothing trains."""
 
 
 class TinkerTrainer:
-    """``Trainer`` of an adapter on a server, whose weights a ``TinkerPolicy`` speaks with.
+    """``Trainer`` of an adapter on a server, with which a ``TinkerPolicy`` samples.
 
     Args:
-        link: To the service.
+        link: The connection to the service.
         policy: Gets the trained weights at ``sync``.
         client: The service's training client.
         model: The base model's name on the server.
@@ -68,7 +73,7 @@ class TinkerTrainer:
 
     @property
     def caps(self) -> Caps:
-        """Everything but determinism: the server batches as it likes."""
+        """Everything but determinism: the server forms its batches by itself."""
         return Caps(token_ids=True, logprobs=True, fit=True, reference_kl=True, deterministic=False)
 
     async def train(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
@@ -78,25 +83,26 @@ class TinkerTrainer:
 
         Raises:
             PolicyError: The server failed, or did not answer in time.
-            ConfigError: A row was sampled at another temperature than 1.
+            ConfigError: A row was sampled at another temperature than 1, or see ``check_hyperparameters``.
         """
         return await self._update(batch, hp, off_policy=True)
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
         """One update by cross-entropy, -sum_t A_t log p_t over the loss mask.
 
-        At the weights it starts from, the surrogate has the gradient of cross-entropy when the sampler's
-        log-probabilities are the trainer's own; so they are taken for such. Raises ``PolicyError``.
+        Where the ratio and the importance weight are 1, the surrogate has the gradient of cross-entropy. So the rows
+        are sent as if the present weights had sampled them. Raises ``PolicyError``.
         """
-        return await self._update(batch, hp, off_policy=False)
+        plain = dataclasses.replace(hp, kl_coef=0.0, entropy_coef=0.0, role_steps=())
+        return await self._update(batch, plain, off_policy=False)
 
     async def sync(self) -> TinkerPolicy:
-        """Make the policy speak with the trained weights; its version grows by one."""
+        """Give the policy the trained weights; its version grows by one."""
         await self._push(self._policy.version + 1)
         return self._policy
 
     def save(self, path: Path) -> None:
-        """Save weights and optimiser on the server, and where they lie there into the folder ``path``."""
+        """Save weights and moments on the server, and write their address there into the folder ``path``."""
         saved = self._link.block(
             lambda: self._link.result(self._client.save_state_async(f"spadework-{uuid.uuid4().hex}"), "save_state")
         )
@@ -164,11 +170,13 @@ class TinkerTrainer:
 
     async def _push(self, version: int) -> None:
         client = await self._link.wait(self._client.save_weights_and_get_sampling_client_async(), "save_weights")
-        self._policy.speak_with(client, version)
+        self._policy.sample_with(client, version)
 
     async def _update(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters, *, off_policy: bool) -> Metrics:
         started = time.perf_counter()
-        rows = [row for row in batch if any(row.loss_mask) and (hp.kl_coef or any(row.advantages))]
+        check_hyperparameters(hp)
+        parts = [each.rows for each in plan_steps([row for row in batch if any(row.loss_mask)], hp)]
+        rows = [row for part in parts for row in part]
         odd = next((row for row in rows if row.temperature != 1.0), None)
         if odd is not None and off_policy:
             raise ConfigError(
@@ -178,20 +186,21 @@ class TinkerTrainer:
         if not rows:
             return {"rows": 0.0, "tokens": 0.0}
         metrics: Metrics = {}
-        targets = await self._targets(rows, hp, off_policy, metrics)
+        targets = iter(await self._targets(parts, hp, off_policy, metrics))
+        steps = [list(itertools.islice(targets, len(part))) for part in parts]
         for _ in range(hp.epochs):
-            for part in (targets[k :: hp.minibatches] for k in range(hp.minibatches)):
-                if part:
-                    await self._step(part, hp, metrics)
+            for step in steps:
+                await self._step(step, hp, metrics)
         tokens = sum(len(row.tokens) for row in rows)
         seconds = time.perf_counter() - started
         return {**metrics, "rows": float(len(rows)), "tokens": float(tokens), "tokens_per_second": tokens / seconds}
 
     async def _targets(
-        self, rows: Sequence[types.TrainingRow], hp: Hyperparameters, off_policy: bool, metrics: Metrics
+        self, parts: Sequence[Sequence[types.TrainingRow]], hp: Hyperparameters, off_policy: bool, metrics: Metrics
     ) -> list[_Targets]:
-        """What trains, with the log-probabilities at the start of the update."""
+        """What trains, in the order of the optimiser steps, with the log-probabilities at the start of the update."""
         sdk = self._link.sdk
+        rows = [row for part in parts for row in part]
         plain = [sdk.Datum(_prompt(sdk, row), {"target_tokens": list(row.tokens[1:])}) for row in rows]
         output = await self._link.result(self._client.forward_async(plain, "cross_entropy"), "a forward pass")
         olds = [np.asarray(out["logprobs"].data, dtype=float) for out in output.loss_fn_outputs]
@@ -217,10 +226,13 @@ class TinkerTrainer:
             "logprob_mismatch": float(np.abs(gap).mean()),
             "approx_kl": float((np.exp(gap) - gap - 1).mean()),
         }
-        if hp.kl_coef and off_policy:
+        if hp.kl_coef:
             pulls = await self._pull_to_start(rows, olds, masks, metrics)
-            scale = hp.kl_coef * hp.minibatches / int(trained.sum())
-            advantages = [part - scale * pull for part, pull in zip(advantages, pulls, strict=True)]
+            # The KL term is a mean over the tokens of its own step.
+            counts = [sum(sum(row.loss_mask[1:]) for row in part) for part in parts for _ in part]
+            advantages = [
+                own - hp.kl_coef / count * pull for own, count, pull in zip(advantages, counts, pulls, strict=True)
+            ]
         return [_Targets(*parts) for parts in zip(rows, masks, olds, advantages, strict=True)]
 
     async def _pull_to_start(
@@ -262,6 +274,16 @@ class TinkerTrainer:
         for name, value in (answer.metrics or {}).items():
             if name.rpartition("/")[2] == "grad_norm":
                 metrics["grad_norm"] = float(value)
+
+
+def check_hyperparameters(hp: Hyperparameters) -> None:
+    """Raises ``ConfigError`` for what the Tinker API has no call for, by the name of its setting."""
+    if hp.role_steps:
+        raise ConfigError("update.by_role: a Tinker server keeps one set of moments an adapter; set it to false")
+    if hp.ratio != "token":
+        raise ConfigError('update.ratio: the Tinker API clips the ratio of each token; set it to "token"')
+    if hp.entropy_coef:
+        raise ConfigError("update.entropy_coef: the losses of the Tinker API have no entropy term; set it to 0")
 
 
 def load_tinker(name: str, *, run_seed: int, options: TinkerOptions) -> tuple[TinkerPolicy, TinkerTrainer]:

@@ -75,7 +75,8 @@ def rescore(store: RunStore, config: RunConfig) -> Rescored:
         for row in scored.agent:
             advantages[row.group_id][row.source_id] = row.advantage
         stored = read_sequences(rows[cycle])
-        if _batch(scored, stored, scoring.average) != stored:
+        trained = [row for row in stored if any(row.advantages)]  # others were kept for the KL term alone
+        if _batch(scored, stored, scoring.average) != trained:
             differing.append(cycle)
     return Rescored(scores, dict(advantages), tuple(differing))
 

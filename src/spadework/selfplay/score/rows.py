@@ -128,3 +128,24 @@ def _row(item: Scored, segment: Segment, weight: float) -> Row:
         policy_version=segment.policy_version,
         temperature=segment.temperature,
     )
+
+
+def rows_without_advantage(
+    groups: Sequence[Group], designer: Sequence[Scored], trained: Sequence[Row], settings: AgentSection
+) -> list[Row]:
+    """Rows that were sampled for training but have no advantage: only the KL and entropy terms can see them.
+
+    Args:
+        groups: of one cycle.
+        designer: the designs that were due.
+        trained: the rows of ``build_batch``, which are not repeated.
+        settings: which arms train, and what is masked.
+    """
+    # Any number but 0 will do for an advantage: groups without spread are wanted too.
+    agent = agent_rows(groups, lambda returns, seeds: (1.0,) * len(returns), settings)
+    used = {row.source_id for row in trained}
+    rows = []
+    for item in (*agent, *designer):
+        if item.source_id not in used:
+            rows += [_row(item, segment, 0.0) for segment in item.segments if segment.sampled]
+    return rows

@@ -10,10 +10,11 @@ import torch
 
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import SamplingParams
-from spadework.policies.local.continuous_batch import _common, _spans
+from spadework.policies.local.continuous_batch import _spans
 from spadework.policies.local.models import load_model
 from spadework.policies.local.policy import LocalOptions, LocalPolicy, load_local
-from spadework.policies.local.sampling import Uniforms, draw
+from spadework.policies.local.prefix_index import shared_length
+from spadework.policies.local.sampling import Uniforms, sample_tokens
 
 
 def make(**options: Any) -> LocalPolicy:
@@ -150,7 +151,7 @@ def test_draws_follow_the_distribution() -> None:
     logits = torch.log(torch.tensor([[0.1, 0.2, 0.3, 0.4]])).repeat(4000, 1)
     uniforms = Uniforms(0, (1, 2))
     params = [SamplingParams(1, temperature=1.0)] * 4000
-    tokens, logprobs = draw(logits, params, [uniforms.next() for _ in params])
+    tokens, logprobs = sample_tokens(logits, params, [uniforms.next() for _ in params])
     for token, share in enumerate((0.1, 0.2, 0.3, 0.4)):
         assert tokens.count(token) / 4000 == pytest.approx(share, abs=0.03)
     assert logprobs[0] == pytest.approx(torch.log(torch.tensor((tokens[0] + 1) / 10)).item(), abs=1e-5)
@@ -164,7 +165,7 @@ def test_truncated_draws_are_renormalised(options: dict[str, float], allowed: se
     logits = torch.log(torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]]))
     params = [SamplingParams(1, **{"temperature": 1.0, **options}), SamplingParams(1, temperature=1.0)]  # type: ignore[arg-type]
     for uniform in (0.0, 0.3, 0.7, 1.0 - 2.0**-24):
-        tokens, logprobs = draw(logits, params, [uniform, uniform])
+        tokens, logprobs = sample_tokens(logits, params, [uniform, uniform])
         assert tokens[0] in allowed
         share = {2: 0.3, 3: 0.4}[tokens[0]] / sum({2: 0.3, 3: 0.4}[token] for token in allowed)
         assert logprobs[0] == pytest.approx(torch.log(torch.tensor(share)).item(), abs=1e-5)
@@ -174,11 +175,13 @@ def test_truncated_draws_are_renormalised(options: dict[str, float], allowed: se
 def test_a_forbidden_token_is_never_drawn() -> None:
     logits = torch.tensor([[0.0, float("-inf"), 0.0, float("-inf")]])
     for uniform in (0.0, 0.4999, 0.5, 1.0 - 2.0**-24):
-        assert draw(logits, [SamplingParams(1)], [uniform])[0][0] in (0, 2)
+        assert sample_tokens(logits, [SamplingParams(1)], [uniform])[0][0] in (0, 2)
 
 
 def test_common_prefixes() -> None:
-    assert [_common(one, other) for one, other in (("", "abc"), ("abc", "abc"), ("abd", "abc"), ("x", "abc"))] == [
+    assert [
+        shared_length(one, other) for one, other in (("", "abc"), ("abc", "abc"), ("abd", "abc"), ("x", "abc"))
+    ] == [
         0,
         3,
         2,
@@ -190,7 +193,7 @@ def test_common_prefixes() -> None:
         expected = next(
             (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
         )
-        assert _common(one, other) == expected
+        assert shared_length(one, other) == expected
 
 
 def test_spans_cover_every_row_once() -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 import random
+from typing import Any, Literal
 
 import pytest
 import torch
+from recorded_steps import HP, check_gradient, grouped_rows, model_at, record_steps, row, tiny
 
 from spadework.policies.base import Hyperparameters
 from spadework.policies.local import losses
@@ -14,116 +15,97 @@ from spadework.policies.local.losses import kl_estimate, surrogate_loss, target_
 from spadework.policies.local.models import load_model
 from spadework.policies.local.policy import LocalOptions, load_local
 from spadework.policies.local.prefix_packing import build_packs
-from spadework.types import TrainingRow
-
-HP = Hyperparameters(lr=0.0, grad_clip=1e9)
-
-
-def row(tokens: list[int], prompt: int, rng: random.Random, group: str = "g") -> TrainingRow:
-    """A row whose tokens after the prompt are trained, but for some holes (an observation, the end of a cut turn)."""
-    mask = tuple(index >= prompt and index % 7 != 3 for index in range(len(tokens)))
-    return TrainingRow(
-        tokens=tuple(tokens),
-        loss_mask=mask,
-        logprobs=tuple(-4.5 - rng.random() * 2 if m else 0.0 for m in mask),
-        advantages=tuple(rng.gauss(0, 1) if m else 0.0 for m in mask),
-        role="agent",
-        group_id=group,
-        source_id="s",
-        policy_version=0,
-        temperature=rng.choice([0.7, 1.0]),
-    )
-
-
-def grouped_rows(seed: int = 0) -> list[TrainingRow]:
-    """Three groups of rows with common prompts, of which some replies are equal at first; and a lone row."""
-    rng = random.Random(seed)
-    rows = []
-    system = [rng.randrange(256) for _ in range(20)]
-    for group in range(3):
-        prompt = system + [rng.randrange(256) for _ in range(10 + 5 * group)]
-        start = [rng.randrange(256) for _ in range(4)]
-        for index in range(5):
-            reply = (start if index % 2 else []) + [rng.randrange(256) for _ in range(rng.randint(1, 30))]
-            rows.append(row(prompt + reply, len(prompt), rng, str(group)))
-    lone = [rng.randrange(256) for _ in range(150)]
-    return [*rows, row(lone, 60, rng), rows[0]]
-
-
-def reference_loss(
-    model: torch.nn.Module, rows: list[TrainingRow], hp: Hyperparameters, old_model: torch.nn.Module
-) -> torch.Tensor:
-    """Method section 8 written out token by token on plain forward passes of single rows."""
-    total = torch.zeros(())
-    for r in rows:
-        ids = torch.tensor([r.tokens])
-        new = torch.log_softmax(model(ids).logits[0] / r.temperature, -1)
-        with torch.no_grad():
-            old = torch.log_softmax(old_model(ids).logits[0] / r.temperature, -1)
-        for t in range(1, len(r.tokens)):
-            if not r.loss_mask[t]:
-                continue
-            token, advantage = r.tokens[t], r.advantages[t]
-            ratio = (new[t - 1, token] - old[t - 1, token]).exp()
-            weight = min(math.exp(old[t - 1, token].item() - r.logprobs[t]), hp.importance_cap)
-            bounded = ratio.clamp(1 - hp.clip_low, 1 + hp.clip_high)
-            total = total - weight * torch.min(ratio * advantage, bounded * advantage)
-    return total
 
 
 @pytest.mark.parametrize("budget", [64, 200, 4096])
 async def test_the_gradient_equals_a_hand_written_reference(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(losses, "_CHUNK", 16)
     rows = grouped_rows()
-    options = LocalOptions(threads=1, dtype="float32", micro_batch_tokens=budget)
-    _, trainer = load_local("tiny-random", run_seed=2, options=options)
-    found: dict[str, torch.Tensor] = {}
-    step = trainer._optimizer.step
-    trainer._optimizer.step = lambda: found.update({n: p.grad.clone() for n, p in trainer._trained.items()}) or step()  # type: ignore[method-assign,func-returns-value]
+    trainer = tiny(budget)
+    steps = record_steps(trainer, monkeypatch)
     metrics = await trainer.train(rows, HP)
-    model = load_model("tiny-random", seed=2).model
-    loss = reference_loss(model, rows, HP, model)
-    loss.backward()  # type: ignore[no-untyped-call]
-    assert metrics["loss"] == pytest.approx(loss.item(), rel=1e-5)
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(found[name], parameter.grad, rtol=1e-3, atol=1e-4, msg=name)
+    (step,) = steps
+    assert metrics["loss"] == pytest.approx(check_gradient(step, rows, HP, model_at(step.weights)), rel=1e-5)
     assert metrics["packed_tokens"] <= metrics["tokens"]
 
 
-async def test_several_steps_keep_the_weights_at_the_start_as_old() -> None:
-    """Two epochs: the second step's ratio is to the weights before the first."""
+async def test_several_steps_keep_the_weights_at_the_start_as_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two epochs: the ratio of the second step is to the weights before the first."""
     rows = grouped_rows(1)
+    trainer = tiny()
+    steps = record_steps(trainer, monkeypatch)
     hp = dataclasses.replace(HP, lr=2e-3, epochs=2, weight_decay=0.0)
-    _, trainer = load_local("tiny-random", run_seed=2, options=LocalOptions(threads=1, dtype="float32"))
     metrics = await trainer.train(rows, hp)
-    start = load_model("tiny-random", seed=2).model
-    model = copy.deepcopy(start)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=hp.lr, betas=hp.betas, weight_decay=0.0)
-    total = 0.0
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = reference_loss(model, rows, hp, start)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        total += loss.item()
-    assert metrics["loss"] == pytest.approx(total, rel=1e-4)
+    first, second = steps
+    old = model_at(first.weights)
+    expected = check_gradient(first, rows, hp, old) + check_gradient(second, rows, hp, old)
+    assert metrics["loss"] == pytest.approx(expected, rel=1e-4)
     assert metrics["clip_share"] > 0
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(trainer._trained[name].detach(), parameter.detach(), rtol=1e-2, atol=3e-4, msg=name)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ratio": "sequence", "clip_low": 0.02, "clip_high": 0.03},
+        {"kl_coef": 500.0},
+        {"entropy_coef": 200.0},
+        {"kl_coef": 500.0, "entropy_coef": 200.0, "ratio": "sequence"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("budget", [64, 4096])
+async def test_each_term_has_the_gradient_of_its_formula(
+    settings: dict[str, Any], budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a first step the weights differ from the start model and from those of the sampler, so all terms count.
+
+    The coefficients make the means over tokens about as large as the sum of the surrogate, so that a term which is
+    divided by another number of tokens shows.
+    """
+    monkeypatch.setattr(losses, "_CHUNK", 16)
+    rows = grouped_rows(1)
+    trainer = tiny(budget)
+    steps = record_steps(trainer, monkeypatch)
+    hp = dataclasses.replace(HP, lr=2e-3, epochs=2, weight_decay=0.0, **settings)
+    metrics = await trainer.train(rows, hp)
+    old = model_at(steps[0].weights)
+    for step in steps:
+        check_gradient(step, rows, hp, old)
+    plain = dataclasses.replace(hp, ratio="token", kl_coef=0.0, entropy_coef=0.0)
+    with pytest.raises(AssertionError):
+        check_gradient(steps[1], rows, plain, old)
+    assert 0 < metrics["clip_share"] < 1
+
+
+@pytest.mark.parametrize("kl_rows", ["trained", "all"])
+async def test_the_kl_sees_the_rows_that_it_is_told_to(
+    kl_rows: Literal["trained", "all"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = tiny()
+    rows = grouped_rows(1)
+    flat = [dataclasses.replace(r, advantages=(0.0,) * len(r.tokens)) for r in rows[:4]]
+    batch = flat + rows[4:]
+    await trainer.train(rows, dataclasses.replace(HP, lr=2e-3))
+    steps = record_steps(trainer, monkeypatch)
+    hp = dataclasses.replace(HP, kl_coef=500.0, kl_rows=kl_rows)
+    metrics = await trainer.train(batch, hp)
+    seen = batch if kl_rows == "all" else rows[4:]
+    check_gradient(steps[0], seen, hp, model_at(steps[0].weights))
+    assert metrics["rows"] == len(seen)
 
 
 @pytest.mark.parametrize("lora_rank", [0, 4])
 async def test_the_kl_is_to_the_start_model(lora_rank: int) -> None:
     options = LocalOptions(threads=1, dtype="float32", lora_rank=lora_rank)
     _, trainer = load_local("tiny-random", run_seed=2, options=options)
-    hp = dataclasses.replace(HP, lr=1e-2, kl_coef=1.0)
+    hp = dataclasses.replace(HP, lr=1e-2, kl_coef=1.0, kl_rows="all")
     rows = grouped_rows()
     first = await trainer.train(rows, hp)
     assert first["kl_to_start"] == pytest.approx(0.0, abs=1e-5)
     second = await trainer.train(rows, hp)
     assert second["kl_to_start"] > 1e-4
     flat = [dataclasses.replace(r, advantages=(0.0,) * len(r.tokens)) for r in rows]
-    trainer.reset_optimizer()
+    trainer._optimizers.reset()
     pulled = [(await trainer.train(flat, dataclasses.replace(hp, lr=2e-3)))["kl_to_start"] for _ in range(12)]
     assert pulled[-1] < pulled[0]
 
@@ -155,11 +137,37 @@ def test_surrogate_by_hand() -> None:
     hp = Hyperparameters()
     logprobs = torch.tensor([0.0, math.log(1.5), math.log(0.5), math.log(1.5), math.log(0.5)])
     parts = surrogate_loss(
-        logprobs, torch.zeros(5), torch.tensor([0.0, 0, 0, 0, -3.0]), torch.tensor([1.0, 1, 1, -1, -1]), hp
+        logprobs,
+        torch.zeros(5),
+        torch.tensor([0.0, 0, 0, 0, -3.0]),
+        torch.tensor([1.0, 1, 1, -1, -1]),
+        torch.tensor([0, 0, 1, 2, 2]),
+        hp,
     )
     assert parts.loss.item() == pytest.approx(-(1 + 1.28 + 0.5 - 1.5 - 2 * 0.8))
     assert parts.clipped.tolist() == [False, True, False, False, True]
     assert parts.weight.tolist() == [1, 1, 1, 1, 2]
+
+
+def test_the_sequence_ratio_by_hand() -> None:
+    """Two rows of two tokens: ratios sqrt(1.5 x 0.5) and sqrt(1.5 x 1.5), the second of which is clipped."""
+    hp = Hyperparameters(ratio="sequence")
+    logprobs = torch.tensor([math.log(1.5), math.log(0.5), math.log(1.5), math.log(1.5)], requires_grad=True)
+    parts = surrogate_loss(
+        logprobs,
+        torch.zeros(4),
+        torch.tensor([-1.0, 1.0, 0.0, -0.5]),
+        torch.tensor([1.0, 3.0, 1.0, 1.0]),
+        torch.tensor([0, 0, 1, 1]),
+        hp,
+    )
+    ratio, weight = math.sqrt(0.75), math.exp(0.25)
+    assert parts.loss.item() == pytest.approx(-(ratio * (1 + 3) + weight * 1.28 * (1 + 1)))
+    assert parts.clipped.tolist() == [False, False, True, True]
+    assert parts.weight.tolist() == pytest.approx([1, 1, weight, weight])
+    parts.loss.backward()  # type: ignore[no-untyped-call]
+    assert logprobs.grad is not None
+    assert logprobs.grad.tolist() == pytest.approx([-ratio * 2, -ratio * 2, 0, 0])
 
 
 def test_the_kl_estimate_is_never_negative() -> None:
@@ -168,22 +176,27 @@ def test_the_kl_estimate_is_never_negative() -> None:
     assert kl_estimate(one, one).abs().max() == 0
 
 
-def test_chunks_do_not_change_logprobs_or_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_do_not_change_logprobs_entropies_or_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     head = torch.nn.Linear(8, 50, bias=False)
     hidden, targets = torch.randn(37, 8, requires_grad=True), torch.randint(50, (37,))
-    whole, entropy = target_logprobs(hidden, head, targets, torch.full((len(targets),), 0.7))
-    whole.sum().backward()
-    expected, hidden.grad = hidden.grad, None
-    plain = torch.log_softmax(head(hidden) / 0.7, -1).gather(1, targets[:, None])[:, 0]
-    torch.testing.assert_close(whole, plain)
-    (auto,) = torch.autograd.grad(plain.sum(), head.weight)
-    torch.testing.assert_close(head.weight.grad, auto)
-    monkeypatch.setattr(losses, "_CHUNK", 5)
-    parts, entropies = target_logprobs(hidden, head, targets, torch.full((len(targets),), 0.7))
-    parts.sum().backward()
-    torch.testing.assert_close(parts, whole)
-    torch.testing.assert_close(entropies, entropy)
-    torch.testing.assert_close(hidden.grad, expected)
+    temperatures = torch.linspace(0.5, 1.5, 37)
+    table = torch.log_softmax(head(hidden) / temperatures[:, None], -1)
+    plain, plain_entropy = table.gather(1, targets[:, None])[:, 0], -(table.exp() * table).sum(-1)
+    weights = torch.randn(2, 37)
+    cases = {"logprobs": (1.0, 0.0), "entropies": (0.0, 1.0), "both": (1.0, 1.0)}
+    for name, (by_logprobs, by_entropy) in cases.items():
+        for chunk in (5, 512):
+            monkeypatch.setattr(losses, "_CHUNK", chunk)
+            found, entropy = target_logprobs(hidden, head, targets, temperatures)
+            torch.testing.assert_close(found, plain)
+            torch.testing.assert_close(entropy, plain_entropy)
+            terms = [(by_logprobs, found, plain, weights[0]), (by_entropy, entropy, plain_entropy, weights[1])]
+            ours = torch.stack([(own * weight).sum() for used, own, _, weight in terms if used]).sum()
+            theirs = torch.stack([(own * weight).sum() for used, _, own, weight in terms if used]).sum()
+            gradients = torch.autograd.grad(ours, (hidden, head.weight))
+            expected = torch.autograd.grad(theirs, (hidden, head.weight), retain_graph=True)
+            for one, other in zip(gradients, expected, strict=True):
+                torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5, msg=name)
 
 
 def test_packs_hold_each_prefix_once() -> None:
@@ -196,3 +209,12 @@ def test_packs_hold_each_prefix_once() -> None:
     assert max(pack.depths) == 54
     assert pack.ends[0] == len(pack.tokens)
     assert len(list(build_packs(rows, 60))) == 4
+
+
+def test_packs_keep_which_row_a_token_belongs_to() -> None:
+    rows = grouped_rows()
+    for pack in build_packs(rows, 100):
+        assert pack.rows == sorted(pack.rows)
+        assert set(pack.rows) == set(range(pack.rows[-1] + 1))
+    lengths = sorted(pack.rows.count(number) for pack in build_packs(rows, 100) for number in set(pack.rows))
+    assert lengths == sorted(sum(r.loss_mask[1:]) for r in rows)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from spadework.policies.local.prefix_index import HeldTokens
+from spadework.policies.local.prefix_index import PrefixIndex
 
 
 def agreement(one: list[int], other: list[int]) -> int:
@@ -11,27 +11,27 @@ def agreement(one: list[int], other: list[int]) -> int:
 
 def test_common_prefixes_are_those_of_plain_lists() -> None:
     rng = random.Random(0)
-    held = HeldTokens(6, 400)
+    index = PrefixIndex(6, 400)
     plain: list[list[int]] = [[] for _ in range(6)]
     for _ in range(300):
         row, other = rng.randrange(6), rng.randrange(6)
         kind = rng.random()
         if kind < 0.5:
             more = [rng.randrange(2) for _ in range(rng.choice((1, 1, 70)))][: 400 - len(plain[row])]
-            held.extend(row, more)
+            index.extend(row, more)
             plain[row] = plain[row] + more
         elif kind < 0.9:
             length = rng.randint(0, len(plain[other]))
-            held.copy(other, row, length)
+            index.copy(other, row, length)
             plain[row] = plain[other][:length]
         else:
-            held.forget(row)
+            index.forget(row)
             plain[row] = []
         wanted = plain[other] + [1] if rng.random() < 0.5 else [rng.randrange(2) for _ in range(3)]
         expected = [agreement(wanted, tokens) for tokens in plain]
-        assert held.common(wanted).tolist() == expected
-        assert [held.length(place) for place in range(6)] == [len(tokens) for tokens in plain]
+        assert index.shared_lengths(wanted).tolist() == expected
+        assert [index.length(place) for place in range(6)] == [len(tokens) for tokens in plain]
 
 
 def test_nothing_agrees_with_nothing() -> None:
-    assert HeldTokens(2, 8).common([]).tolist() == [0, 0]
+    assert PrefixIndex(2, 8).shared_lengths([]).tolist() == [0, 0]

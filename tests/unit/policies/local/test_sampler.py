@@ -10,7 +10,7 @@ import pytest
 
 from spadework.errors import FaultError, ModelError, error_of
 from spadework.policies.base import SamplingParams
-from spadework.policies.local.sampler import Engine
+from spadework.policies.local.sampler import LocalSampler
 from spadework.types import Fault, FaultKind
 
 
@@ -34,7 +34,7 @@ class FailingBatch:
 )
 async def test_any_exception_of_the_model_is_a_fault_of_the_model_that_names_it(error: Exception) -> None:
     batch = FailingBatch(error, error)
-    engine = Engine(batch, None, ThreadPoolExecutor(1), deterministic=False)  # type: ignore[arg-type]
+    engine = LocalSampler(batch, None, ThreadPoolExecutor(1), deterministic=False)  # type: ignore[arg-type]
     for asked in (2, 1):  # the engine goes on: the next request meets a model that may work again
         waiting = [engine.sample([1, 2], SamplingParams(4), (number,)) for number in range(asked)]
         for caught in await asyncio.gather(*waiting, return_exceptions=True):

@@ -9,7 +9,7 @@ from spadework.config import AgentSection, UpdateSection
 from spadework.errors import RunError
 from spadework.selfplay.score.advantages import build_advantage
 from spadework.selfplay.score.averages import build_average
-from spadework.selfplay.score.rows import Scored, agent_rows, agent_samples, build_batch
+from spadework.selfplay.score.rows import Scored, agent_rows, agent_samples, build_batch, rows_without_advantage
 from spadework.types import Episode, Fault, Group, Segment, Turn
 
 
@@ -143,3 +143,19 @@ def test_under_the_mean_of_samples_every_sample_weighs_alike():
 def test_an_average_that_does_not_fit_its_role_stops_the_run(given):
     with pytest.raises(RunError, match=r"update\.average gave .* for 2 samples"):
         build_batch(SAMPLES, lambda lengths: given)
+
+
+def test_rows_without_an_advantage_are_what_was_sampled_for_training_and_is_not_in_the_batch():
+    groups = [
+        group(episode(0, 1.0), episode(1, 1.0)),  # no spread
+        group(episode(2, 1.0), episode(3, 0.0), episode(4, 0.0, ending="truncated")),
+        group(episode(5, 1.0, "hinted"), episode(6, 1.0, "hinted"), arm="hinted"),
+    ]
+    unpaid, paid = (Scored((segment(3),), value, "designer", "g", name) for value, name in ((0.0, "d0"), (1.0, "d1")))
+    settings = AgentSection(mask_truncated=True)
+    agent = rows_of(groups, mask_truncated=True)
+    trained = batch([*agent, unpaid, paid])
+    rows = rows_without_advantage(groups, [unpaid, paid], trained, settings)
+    assert [row.source_id for row in rows] == ["e0", "e1", "d0"]
+    assert not any(any(row.advantages) for row in rows)
+    assert all(any(row.loss_mask) for row in rows)
