@@ -72,6 +72,8 @@ class Evidence:
     """Mean unhinted return of each seed that the window played."""
     hung: bool = False
     """A step, a reset or the load ran into its time limit."""
+    failing: bool = False
+    """The program spoilt so many plays that it left the pool: its design is paid as a rejected one."""
     repaired: bool = False
     novelty: float | None = None
     """Of the program, in [0, 1]; ``None`` where it was not measured."""

@@ -297,6 +297,9 @@ async def test_an_environment_whose_plays_mostly_fail_leaves_the_pool_aloud(sand
     assert failing and record.metrics["pool/failing"] == len(failing)
     assert all(any(name in line and "KeyError" in line for line in lines) for name in failing)
     assert not {one.id for one in run.stages.pool.environments} & set(failing)
+    due = run.stages.ledger.due(0, flush=True)
+    paid = {held.design.environment_id: run._scoring._raw(held) for held in due}
+    assert all(paid[name] == run.config.designer.rejected_reward for name in failing)
 
 
 async def test_a_run_stops_when_more_plays_fail_than_it_allows_whoever_is_to_blame(sandbox: ForkServer) -> None:

@@ -31,6 +31,8 @@ class Observed:
     """Mean over its valid unhinted plays; NaN without any."""
     hung: bool = False
     """Whether a call of the program ran into its time limit."""
+    failing: bool = False
+    """Whether the program spoilt so many plays that it left the pool."""
     seeds: tuple[float, ...] = ()
     """Mean unhinted return of each seed that was played."""
     outcomes: tuple[Outcome, ...] = ()
@@ -73,6 +75,7 @@ class Ledger:
                 seeds=(*known.seeds, *seen.seeds),
                 outcomes=(*known.outcomes, *seen.outcomes),
                 hung=known.hung or seen.hung,
+                failing=known.failing or seen.failing,
             )
             self._held[index] = dataclasses.replace(held, evidence=evidence)
 

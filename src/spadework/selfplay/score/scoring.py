@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from spadework.config import RunConfig
 from spadework.runs.store import Score
+from spadework.selfplay.faults import failing_environments
 from spadework.selfplay.play.allocation import Allocation
 from spadework.selfplay.records import Evidence, Outcome
 from spadework.selfplay.score.advantages import build_advantage
@@ -122,7 +123,7 @@ class Scoring:
         ], scores
 
     def _raw(self, held: Held) -> float | None:
-        if held.evidence is None:
+        if held.evidence is None or held.evidence.failing:
             return self.config.designer.rejected_reward
         evidence = dataclasses.replace(held.evidence, skill_returns=self.averages.of(held.evidence.skill))
         return raw_reward(evidence, self._reward, self.config.reward)
@@ -149,7 +150,8 @@ def _observed(arms: Mapping[str, Group], seen: Estimate) -> Observed:
         for episode in group.valid
     ]
     hung = _hung(group for arm, group in arms.items() if arm not in CONTROL_ARMS)
-    return Observed(seen.unhinted_return, hung, seen.seed_returns, tuple(outcomes))
+    failing = bool(failing_environments(arms.values()))
+    return Observed(seen.unhinted_return, hung, failing, seen.seed_returns, tuple(outcomes))
 
 
 def allocation_of(config: RunConfig) -> Allocation:
