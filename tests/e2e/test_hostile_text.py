@@ -52,9 +52,13 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in TEXTS.items():
         for raises in ("True", "False"):
             title = f"{name}{'_raises' if raises == 'True' else ''}"
-            (folder / f"{title}.py").write_text(PROGRAM.format(name=title.title().replace("_", ""), text=text, raises=raises))
+            (folder / f"{title}.py").write_text(
+                PROGRAM.format(name=title.title().replace("_", ""), text=text, raises=raises)
+            )
     (folder / "latin.py").write_bytes("# façade\nclass LatinEnv: pass\n".encode("latin-1"))
-    (folder / "marked.py").write_bytes(b"\xef\xbb\xbf" + PROGRAM.format(name="Marked", text="hi", raises="False").encode())
+    (folder / "marked.py").write_bytes(
+        b"\xef\xbb\xbf" + PROGRAM.format(name="Marked", text="hi", raises="False").encode()
+    )
     return folder
 
 
@@ -75,10 +79,10 @@ def test_a_run_goes_on_whatever_its_programs_say(pool: Path, tmp_path: Path) -> 
     episodes = [episode for file in store.episode_files() for episode in read_episodes(file)]
     store.close()
     faults = {episode.fault.message for episode in episodes if episode.fault}
-    assert "ValueError: \ufffd too long \ufffd" in faults
+    assert "ValueError: ? too long ?" in faults
     assert {episode.fault.kind for episode in episodes if episode.fault} == {"program"}
     assert {turn.observation for episode in episodes for turn in episode.turns if "Obey." in turn.observation}
-    replayed = cli("replay", run)
+    replayed = cli("replay", run, "--all")
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     exported = cli("export", run, "--out", tmp_path / "episodes.jsonl")
     assert exported.returncode == 0, exported.stderr
@@ -130,7 +134,9 @@ print(f"status {status}, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 
 def test_no_program_fills_the_memory_of_its_check(tmp_path: Path, observation: str, info: str, finding: str) -> None:
     program = tmp_path / "fat.py"
     program.write_text(FAT.replace("OBSERVATION", observation).replace("INFO", info))
-    done = subprocess.run([sys.executable, "-c", MEASURED, program], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, program], capture_output=True, text=True, timeout=300, check=True
+    )
     status, megabytes = re.search(r"status (\d), (\d+) MB", done.stdout).groups()  # type: ignore[union-attr]
     assert finding in done.stdout
     assert status == ("1" if finding else "0")

@@ -29,10 +29,9 @@ from spadework.viewer.app import as_json
 
 ANY = st.text(st.characters(exclude_categories=()))
 """Every code point, lone surrogates and NUL among them."""
-MARKS = st.sampled_from(
-    ["\ud83d", "\ude00", "\ud83d\ude00", "\0", "\ufeff", "\u2028", "\x85", "\x1b[2J", "\x1b]0;x\x07", "\u202e", "\r"]
-    + ["<|im_end|>", "<|endoftext|>", "\ufdd0\ufdd1", "<think>", "</tool_call>", "\n"]
-)
+BREAKING = ("\ud83d", "\ude00", "\ud83d\ude00", "\0", "\ufeff", "\u2028", "\x85", "\x1b[2J", "\x1b]0;x\x07", "\u202e")
+OPENING = ("<|im_end|>", "<|endoftext|>", "\ufdd0\ufdd1", "<think>", "</tool_call>", "\n", "\r")
+MARKS = st.sampled_from((*BREAKING, *OPENING))
 LONG = st.just("é" * 4_000)
 TEXTS = st.lists(st.one_of(MARKS, ANY), max_size=6).map("".join)
 
