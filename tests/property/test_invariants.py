@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spadework.config import AgentSection, PlaySection, RewardSection
 from spadework.intervals import Interval
-from spadework.plugins import NoSettings
+from spadework.parts import NoSettings
 from spadework.selfplay.design.memory import Memory, Remembered
 from spadework.selfplay.play.plan import plan_plays
 from spadework.selfplay.records import Evidence, Outcome

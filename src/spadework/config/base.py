@@ -17,7 +17,7 @@ class Section(BaseModel):
 class OpenSection(Section):
     """A section whose ``type``-like keys may name a part that the package does not know.
 
-    The table of such a part is kept as it was read. Whoever builds the part validates it (``spadework.plugins``).
+    The table of such a part is kept as it was read. Whoever builds the part validates it (``spadework.parts``).
     """
 
     model_config = ConfigDict(extra="allow")

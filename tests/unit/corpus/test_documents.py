@@ -56,3 +56,27 @@ def test_the_bundled_corpus_is_whole(tmp_path):
     assert corpus.broken == 0
     assert len({d.id for d in documents}) == len({d.title for d in documents}) == len(documents)
     assert {d.meta["licence"] for d in documents} == {"CC0-1.0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("one\ntwo\n\nthree four", "one\ntwo\n\nthree"),
+        ("一二三四五", "一二三"),
+        ("one 二三 four", "one 二三"),
+        ("ab" * 500, "ab" * 150),
+        ("one  two", "one  two"),
+    ],
+)
+def test_words_end_at_any_blank_and_at_characters_that_need_none(tmp_path, text, kept):
+    path = write(tmp_path / "c.jsonl", json.dumps({"text": text}))
+    assert Corpus(path, tmp_path / "cache", max_words=3)[0].text == kept
+
+
+def test_a_line_ends_at_a_newline_only_and_its_text_is_clean(tmp_path):
+    line = json.dumps({"text": "a\u2028b\x85c", "title": "\ud83d\0"}, ensure_ascii=False)
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + line.encode("utf-8", "replace").replace(b"\0", b"\\u0000") + b"\n\xff\n")
+    corpus = Corpus(path, tmp_path / "cache")
+    assert (len(corpus), corpus.broken) == (1, 1)
+    assert (corpus[0].text, corpus[0].title) == ("a\u2028b\x85c", "?\ufffd")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from spadework.config import AgentSection
 from spadework.config.sections import PerSeedSettings
-from spadework.plugins import Part, Seam, check_tables
+from spadework.parts import Part, Seam, check_tables
 
 EPSILON = 1e-8
 SPREAD = 1e-6
@@ -82,6 +82,7 @@ class PerSeed(AdvantageEstimator):
 _BASIC: dict[str, type[AdvantageEstimator]] = {"z_score": ZScore, "mean": MeanOnly, "leave_one_out": LeaveOneOut}
 
 ADVANTAGES: Seam[AdvantageEstimator] = Seam(
+    kind="estimator",
     key="agent.advantage",
     base=AdvantageEstimator,
     group="spadework.advantages",

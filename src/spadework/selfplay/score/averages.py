@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from spadework.config import UpdateSection
 from spadework.config.sections import ConstantLengthSettings
-from spadework.plugins import Part, Seam, check_tables
+from spadework.parts import Part, Seam, check_tables
 
 
 class RowAverage(Part, ABC):
@@ -54,6 +54,7 @@ class ConstantLength(RowAverage):
 
 
 AVERAGES: Seam[RowAverage] = Seam(
+    kind="average",
     key="update.average",
     base=RowAverage,
     group="spadework.averages",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from spadework.plugins import Part
+from spadework.parts import Part
 from spadework.selfplay.records import Evidence
 
 

@@ -17,7 +17,7 @@ from spadework.config.rewards import (
     PlateauSettings,
     SpreadSettings,
 )
-from spadework.plugins import NoSettings, Seam, check_tables
+from spadework.parts import NoSettings, Seam, check_tables
 from spadework.selfplay.records import Evidence
 from spadework.selfplay.score.reward import DesignerReward
 from spadework.selfplay.score.skills import moving_average
@@ -156,6 +156,7 @@ class WeightedSum(DesignerReward):
 
 
 REWARDS: Seam[DesignerReward] = Seam(
+    kind="reward",
     key="reward.type",
     base=DesignerReward,
     group="spadework.rewards",

@@ -45,7 +45,9 @@ def test_groups_without_spread_carry_no_gradient(kind):
 
 
 def test_an_estimator_that_does_not_exist_is_named():
-    with pytest.raises(ConfigError, match=r"c\.toml: agent\.advantage = 'zscore'.*nearest is 'z_score'"):
+    with pytest.raises(
+        ConfigError, match=r"c\.toml: agent\.advantage: there is no estimator 'zscore'; the nearest is 'z_score'"
+    ):
         build_advantage(AgentSection(advantage="zscore"), "c.toml")
 
 
