@@ -10,18 +10,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from spadework.envs.actions import last_box
-from spadework.envs.contract import box
+from spadework.envs.domain import Dialogue
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
-from spadework.envs.tool_calls import parse_reply, played_text
 from spadework.errors import FaultError
 from spadework.policies.base import Chat, Completion, Message, Policy, SamplingParams
-from spadework.types import Arm, Domain, Ending, Environment, Episode, Fault, Key, Turn
+from spadework.types import Arm, Ending, Environment, Episode, Fault, Key, Turn
 
 ReturnType = Literal["last", "sum", "discounted"]
-
-USER = "User: "
-"""Marks the next instruction in an observation of tool use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +110,7 @@ async def _converse(policy: Policy, session: Session, play: Play, settings: Play
     first = first_observation(step.observation, play.hint)
     chat = log.chat = policy.chat((*settings.opening, Message(role="user", content=first)), tools=session.tools)
     observation = first
+    dialogue = find_domain(play.environment.domain).dialogue
     while True:
         room = min(settings.sampling.max_tokens, settings.max_episode_tokens - chat.length)
         if room <= 0:
@@ -122,51 +119,23 @@ async def _converse(policy: Policy, session: Session, play: Play, settings: Play
         if completion.finish_reason == "length":
             log.turns.append(Turn(observation, completion.text, "", 0.0))
             return "token_limit"
-        step = await _act(session, play, completion, observation, log)
+        step = await _act(session, dialogue, completion, observation, log)
         if step.done:
             return "terminated" if step.terminated else "truncated"
         if len(log.turns) >= session.max_turns:
             return "truncated"
         observation = step.observation
-        for message in told(observation, log.turns[-1].action, play.environment.domain):
+        for message in dialogue.messages(observation, log.turns[-1].action):
             chat.observe(message)
 
 
-async def _act(session: Session, play: Play, completion: Completion, observation: str, log: _Log) -> Step:
-    domain = play.environment.domain
-    action = to_action(completion.text, domain)
+async def _act(session: Session, dialogue: Dialogue, completion: Completion, observation: str, log: _Log) -> Step:
+    action = dialogue.action(completion.text)
     step = await session.step(action)
-    malformed = not action or (domain == "tool_use" and bool(parse_reply(action).problems))
+    malformed = not action or dialogue.malformed(action)
     log.turns.append(Turn(observation, completion.text, action, step.reward, malformed))
     log.last_observation = step.observation
     return step
-
-
-def to_action(reply: str, domain: Domain) -> str:
-    """What the environment gets of a reply; empty where it holds no action.
-
-    Games: the last balanced box, boxed again. Tool use: all of it but its thinking, if it holds a call or an answer.
-    """
-    if domain == "tool_use":
-        return played_text(reply) or ""
-    answer = last_box(reply)
-    return "" if answer is None else box(answer)
-
-
-def told(observation: str, action: str, domain: Domain) -> list[Message]:
-    """An observation as the messages of those who say it.
-
-    After tool calls, well-formed or not, ``tool`` speaks; the next instruction (a line that begins with ``User:``) is
-    the user's. All else is the user's too.
-    """
-    if domain == "games":
-        return [Message(role="user", content=observation)]
-    read = parse_reply(action)
-    if not (read.calls or read.problems):
-        return [Message(role="user", content=observation.removeprefix(USER))]
-    results, mark, instruction = observation.partition(f"\n{USER}")
-    messages = [Message(role="tool", content=results)]
-    return [*messages, Message(role="user", content=instruction)] if mark else messages
 
 
 def _capped(params: SamplingParams, room: int) -> SamplingParams:

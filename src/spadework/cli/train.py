@@ -16,6 +16,7 @@ from spadework.cli.progress import Progress
 from spadework.cli.summary import print_summary
 from spadework.config import RunConfig, estimate
 from spadework.config.files import dump_config, load_config
+from spadework.domains.settings import settle
 from spadework.errors import ConfigError
 from spadework.run import train_run, until_stopped
 from spadework.runs.store import RunStore
@@ -51,7 +52,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.resume and args.run is None:
         raise ConfigError("--resume needs --run DIR: the run to go on with")
     saved = args.resume and args.config is None and not args.set
-    given = None if saved else load_config(args.config or "laptop", args.set)
+    name = args.config or "laptop"
+    given = None if saved else settle(load_config(name, args.set), name)
     if given is not None:
         build.check_trains(given)
     if args.dry_run:

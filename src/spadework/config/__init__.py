@@ -1,8 +1,6 @@
 """What a run is set to: its sections, the files they are read from, and what a run of them will cost."""
 
 from spadework.config.sections import (
-    GAME_SKILLS,
-    TOOL_SKILLS,
     AgentSection,
     CorpusSection,
     DesignerSection,
@@ -29,8 +27,6 @@ from spadework.config.sections import (
 )
 
 __all__ = [
-    "GAME_SKILLS",
-    "TOOL_SKILLS",
     "AgentSection",
     "CorpusSection",
     "DesignerSection",

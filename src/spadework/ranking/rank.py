@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from spadework.envs.registry import DEFAULT_DOMAIN
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import PolicyError
 from spadework.intervals import Interval, welch_interval
@@ -23,7 +24,7 @@ from spadework.rollout import PlaySettings, first_observation
 from spadework.selfplay.keys import play_key
 from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
 from spadework.selfplay.score.seeds import estimate
-from spadework.types import Arm, Domain, Environment, Group
+from spadework.types import Arm, Environment, Group
 
 Item = Environment | Prompt
 
@@ -64,7 +65,7 @@ class Table:
 
     policy: Policy
     sandbox: Sandbox
-    settings: Callable[[Domain], PlaySettings]
+    settings: Callable[[str], PlaySettings]
     episodes: int
     run_seed: int
 
@@ -119,7 +120,7 @@ async def _play_environment(table: Table, environment: Environment, place: int) 
 
 async def _play_prompt(table: Table, prompt: Prompt, place: int) -> tuple[float, float, Interval, int]:
     """A prompt has no seeds: its arms are compared as strangers."""
-    settings = table.settings("games")
+    settings = table.settings(DEFAULT_DOMAIN)
 
     async def ask(arm: Arm, index: int) -> float:
         text = first_observation(prompt.prompt, prompt.hint if arm == "hinted" else "")

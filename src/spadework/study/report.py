@@ -8,6 +8,7 @@ from typing import Any
 
 from spadework.config import RunConfig
 from spadework.config.files import dump_config
+from spadework.domains.settings import settle
 from spadework.errors import ConfigError
 from spadework.study.comparisons import MAX_FLIPS, Comparison
 from spadework.study.document import Block, Code, Heading, Picture, Table, Text, to_html, to_markdown
@@ -174,7 +175,7 @@ def _settings(results: Results, frozen: Mapping[str, Any]) -> Iterator[Block]:
         f"`{frozen['file']}`, SHA-256 `{frozen['sha256']}`; seeds {', '.join(map(str, frozen['seeds']))}; {told}. "
         "`study.toml` and `frozen.json` hold the file and all resolved settings."
     )
-    defaults = _flat(dump_config(RunConfig()))
+    defaults = _flat(dump_config(settle(RunConfig())))
     common = _flat(frozen["configs"][""])
     yield Text("Of every arm, where it differs from the default:")
     yield Code("\n".join(f"{key} = {value}" for key, value in common.items() if value != defaults.get(key)))

@@ -10,13 +10,13 @@ from typing import Any
 
 from spadework import build
 from spadework.config import RunConfig
-from spadework.envs.check.players import encode
 from spadework.envs.check.program import check_program
 from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.domain import Domain
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
 from spadework.errors import FaultError
 from spadework.rollout import first_observation
-from spadework.types import Domain
 from spadework.viewer.token_text import TokenTexts, token_texts
 
 MOST_GAMES = 8
@@ -68,7 +68,7 @@ class Trials:
             session = await self._tools.sandbox.open(program["source"], self._tools.limits(config))
         except FaultError as error:
             return {"fault": asdict(error.fault)}
-        game, key = _Game(session, program["domain"]), secrets.token_urlsafe(8)
+        game, key = _Game(session, find_domain(program["domain"])), secrets.token_urlsafe(8)
         self._games[key] = game
         try:
             step = await session.reset(seed)
@@ -84,7 +84,7 @@ class Trials:
         if game is None:
             return {"fault": {"kind": "sandbox", "code": "gone", "message": "This game is over; start a new one."}}
         game.used = time.monotonic()
-        action = encode(answer, game.domain)
+        action = game.domain.dialogue.encode(answer)
         try:
             step = await game.session.step(action)
         except FaultError as error:
@@ -111,11 +111,10 @@ class Trials:
         """All findings on a program and how the oracle and the players who must not win fare."""
         limits = self._tools.limits(config)
         seeds = tuple(range(config.validation.seeds))
-        settings = RuntimeChecks(domain=program["domain"], limits=limits, seeds=seeds)
+        settings = RuntimeChecks(limits=limits, seeds=seeds)
         try:
-            checked = await check_program(
-                self._tools.sandbox, program["source"], settings, program["domain"], program["hint"]
-            )
+            domain = find_domain(program["domain"])
+            checked = await check_program(self._tools.sandbox, program["source"], settings, domain, program["hint"])
         except FaultError as error:
             return {"fault": asdict(error.fault)}
         findings = [

@@ -14,7 +14,7 @@ from rich.table import Table
 from spadework import build
 from spadework.config import RunConfig
 from spadework.config.files import load_config
-from spadework.envs.check.players import encode
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import ConfigError
 from spadework.intervals import Interval, welch_interval
@@ -115,11 +115,11 @@ async def _by_model(config: RunConfig, plays: Sequence[Play], console: Console) 
 
 
 async def _by_hand(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
-    domain = plays[0].environment.domain
+    dialogue = find_domain(plays[0].environment.domain).dialogue
 
     def ask(text: str) -> str:
         console.print(text, markup=False, soft_wrap=True)
-        return encode(input("> "), domain)
+        return dialogue.encode(input("> "))
 
     sandbox = build.build_sandbox(config)
     try:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from spadework.envs.check.findings import Finding, fatal
+from spadework.envs.check.leaks import check_hint
 from spadework.envs.check.panel import Statistics
-from spadework.envs.check.players import decode
-from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_hint, check_runtime, hidden_values
-from spadework.envs.check.static import check_source, domain_of
+from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_runtime
+from spadework.envs.check.static import check_source
+from spadework.envs.domain import Domain
+from spadework.envs.registry import recognise
 from spadework.envs.sandbox.base import Sandbox
-from spadework.types import Domain
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,7 +26,8 @@ class Checked:
     """What is said of one program; without statistics where it was not run."""
 
     findings: tuple[Finding, ...]
-    domain: Domain
+    domain: str
+    """The name of the domain that it was checked as."""
     statistics: Statistics | None = None
 
 
@@ -36,23 +38,23 @@ async def check_program(
 
     ``domain`` ``None`` reads it off the source. Raises ``SandboxError``.
     """
-    domain = domain or domain_of(source)
+    domain = domain or recognise(source)
     static = tuple(check_source(source, domain))
     if sandbox is None or any(finding.code.startswith(("ENV0", "ENV1")) for finding in fatal(static)):
-        return Checked(static, domain)
-    report = await check_runtime(sandbox, source, replace(settings, domain=domain))
+        return Checked(static, domain.name)
+    report = await check_runtime(sandbox, source, domain, settings)
     known = {finding.code for finding in static}
     extra = tuple(finding for finding in report.findings if finding.code not in known)
     about_hint = hint_findings(hint, report, domain) if hint else []
-    return Checked((*static, *extra, *about_hint), domain, report.statistics)
+    return Checked((*static, *extra, *about_hint), domain.name, report.statistics)
 
 
 def hint_findings(hint: str, report: RuntimeReport, domain: Domain) -> list[Finding]:
     """``check_hint`` with what the oracle's plays show."""
-    answers = [decode(play.actions[-1], domain) or "" for play in report.oracle if play.win]
+    answers = [domain.dialogue.decode(play.actions[-1]) or "" for play in report.oracle if play.win]
     telling = [answer for answer in answers if answer != "done"]
     openings = [play.opening for play in report.oracle]
-    return check_hint(hint, telling, openings, hidden_values(report.oracle) if domain == "tool_use" else ())
+    return check_hint(hint, telling, openings, domain.checks.hidden(report.oracle))
 
 
 async def in_order(

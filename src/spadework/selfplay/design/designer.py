@@ -14,16 +14,17 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from spadework.config import DesignerSection, MemorySection
+from spadework.domains.settings import settle_designer
+from spadework.envs.domain import Domain
 from spadework.errors import FaultError, GraderError, PolicyError, SandboxError
 from spadework.policies.base import Completion, Message, Policy, SamplingParams
 from spadework.selfplay.design.examples import environment_id
 from spadework.selfplay.design.novelty import SeenPrograms
 from spadework.selfplay.design.program import extract_program
 from spadework.selfplay.design.prompts import Brief, design_messages, skeleton_grammar
-from spadework.selfplay.design.variants import draw_task
 from spadework.selfplay.keys import check_key, design_key, hint_key
 from spadework.selfplay.records import Example, JudgedProgram
-from spadework.types import Design, Document, Domain, Environment, Fault, Key, Segment, derive_seed
+from spadework.types import Design, Document, Environment, Fault, Key, Segment, derive_seed
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
 """(skill, rng, fits) -> examples for the prompt."""
@@ -87,8 +88,13 @@ def cut_to_tokens(document: Document, limit: int, count: Callable[[str], int]) -
 
 
 def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
-    """The skills of a design cycle: a window over all of them that moves on by its own width (method section 2)."""
-    skills, width = settings.skills, settings.active_skills
+    """The skills of a design cycle: a window over all of them that moves on by its own width (method section 2).
+
+    Args:
+        settings: of the designer, settled: they name the skills (``domains.settings``).
+        cycle: one in which the designer writes.
+    """
+    skills, width = settings.skills, settings.active_skills or len(settings.skills)
     start = (cycle // settings.every) * width % len(skills)
     return tuple(skills[(start + i) % len(skills)] for i in range(width))
 
@@ -149,7 +155,7 @@ class _Draft:
             novelty=novelty,
         )
 
-    def environment(self, hint: str, domain: Domain, version: int) -> Environment:
+    def environment(self, hint: str, domain: str, version: int) -> Environment:
         """The accepted environment."""
         return Environment(
             id=environment_id(self.source),
@@ -192,7 +198,8 @@ class Designer:
     def __init__(
         self, settings: DesignerSection, memory: MemorySection, domain: Domain, run_seed: int, tools: DesignTools
     ) -> None:
-        self.settings, self.memory, self.domain, self.run_seed, self.tools = settings, memory, domain, run_seed, tools
+        self.settings, self.memory = settle_designer(settings, domain), memory
+        self.domain, self.run_seed, self.tools = domain, run_seed, tools
         self.sampling = SamplingParams(
             settings.max_tokens,
             temperature=settings.temperature,
@@ -240,7 +247,7 @@ class Designer:
                 return draft.design(findings=(str(error),))
             if findings:
                 return draft.design(findings=findings, ran=ran)
-            return Candidate(draft, verdict, draft.environment("", self.domain, policy.version))
+            return Candidate(draft, verdict, draft.environment("", self.domain.name, policy.version))
 
     async def write_hint(self, policy: Policy, candidate: Candidate) -> tuple[Design, Environment | None]:
         """The candidate's hint, which makes it an environment; without a clean one its design is rejected."""
@@ -275,9 +282,7 @@ class Designer:
             return True
 
         examples = self.tools.examples(skill, rng, fits)
-        task = None
-        if self.domain == "tool_use":
-            task = draw_task(derive_seed(self.run_seed, "task", cycle, slot, attempt))
+        task = self.domain.briefing.draw_task(derive_seed(self.run_seed, "task", cycle, slot, attempt))
         brief = Brief(skill, document, task)
         messages, prefill = design_messages(self.settings, self.domain, brief, examples)
         parents = tuple(example.environment_id for example in examples)

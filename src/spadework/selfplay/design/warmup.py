@@ -15,8 +15,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from spadework import types
 from spadework.config import RunConfig
 from spadework.envs.check.players import Play
+from spadework.envs.registry import find_domain
 from spadework.policies.base import Chat, Hyperparameters, Message, Policy, Trainer
-from spadework.rollout import first_observation, told
+from spadework.rollout import first_observation
 from spadework.selfplay.design.examples import ExampleEnvironment
 from spadework.selfplay.design.prompts import (
     Brief,
@@ -44,7 +45,7 @@ def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versi
         "warmup": config.warmup.model_dump(mode="json"),
         "memory": config.memory.model_dump(mode="json"),
         "designer": config.designer.model_dump(mode="json"),
-        "opening": list(agent_opening(config.play, config.domain)),
+        "opening": list(agent_opening(config.play, find_domain(config.domain))),
         "examples": [
             (e.document.text, e.environment.source, e.environment.hint, *([e.task.variant] if e.task else []))
             for e in examples
@@ -113,26 +114,28 @@ def _design_rows(
 ) -> list[types.TrainingRow]:
     """Document -> program, and program -> hint: one conversation for a small designer, two for a large one."""
     environment = example.environment
+    domain = find_domain(config.domain)
     brief = Brief(environment.skill, example.document, example.task)
-    messages, _ = design_messages(config.designer, config.domain, brief, shown)
+    messages, _ = design_messages(config.designer, domain, brief, shown)
     head, body = split_program(environment.source)
     chat = policy.chat(messages, prefill=head)
     chat.say(body)
     if config.designer.skeleton:
-        chat.observe(skeleton_hint_request(config.domain))
+        chat.observe(skeleton_hint_request(domain))
         chat.say(environment.hint)
         return _rows(chat, "designer", f"design/{example.name}")
-    asked = policy.chat(hint_messages(config.hint, config.domain, environment.source))
+    asked = policy.chat(hint_messages(config.hint, domain, environment.source))
     asked.say(environment.hint)
     return _rows(chat, "designer", f"design/{example.name}") + _rows(asked, "designer", f"hint/{example.name}")
 
 
 def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat:
+    domain = find_domain(config.domain)
     first = Message(role="user", content=first_observation(play.opening, hint))
-    chat = policy.chat([*agent_opening(config.play, config.domain), first], tools=play.tools)
+    chat = policy.chat([*agent_opening(config.play, domain), first], tools=play.tools)
     for number, action in enumerate(play.actions):
         if number:
-            for message in told(play.steps[number - 1].observation, play.actions[number - 1], config.domain):
+            for message in domain.dialogue.messages(play.steps[number - 1].observation, play.actions[number - 1]):
                 chat.observe(message)
         chat.say(action)
     return chat

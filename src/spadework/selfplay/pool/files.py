@@ -18,18 +18,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from spadework.envs.registry import DOMAINS, recognise_text
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError
 from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.packaged import packaged_pool
-from spadework.types import Domain, Environment
+from spadework.types import Environment
 
 COLUMNS = (
     *("id", "source", "hint", "skill", "domain", "document_id", "cycle", "designer_version", "parents", "design_id"),
     "sha256",
 )
-_TOOL_USE = re.compile(r"\b(?:ToolUseBaseEnv|SqliteToolEnv)\b|\bdef tool_\w+\(")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
 _NAMES = {
     "id": ("game_id", "id", "env_id"),
@@ -231,7 +231,7 @@ def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | Non
         source=text,
         hint=str(row.get("hint") or ""),
         skill=str(_first(row, "skill") or ""),
-        domain=_domain(row.get("domain"), text),
+        domain=_domain(row.get("domain"), text, ours=ours),
         document_id=str(row.get("document_id") or _first(row, "id") or name),
         cycle=int(row.get("cycle") or 0),
         designer_version=int(row.get("designer_version") or 0),
@@ -260,10 +260,14 @@ def without_fences(source: str) -> str:
     return source
 
 
-def _domain(given: object, source: str) -> Domain:
-    if given in ("games", "tool_use"):
-        return "games" if given == "games" else "tool_use"
-    return "tool_use" if _TOOL_USE.search(source) else "games"
+def _domain(given: object, source: str, *, ours: bool) -> str:
+    """The domain that a row names, if we wrote the row or know the name; else what the text of the program shows.
+
+    Pools of others have columns of that name with another meaning.
+    """
+    if isinstance(given, str) and (given in DOMAINS.names() or (ours and given)):
+        return given
+    return recognise_text(source).name
 
 
 def _text(path: Path) -> str:

@@ -1,0 +1,53 @@
+"""The domains that there are: those of this package, those of installed plug-ins, and any ``module:NAME``."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+from spadework.envs.check.syntax import Program, parse
+from spadework.envs.domain import Domain
+from spadework.errors import ConfigError
+from spadework.plugins import Plugins
+
+DEFAULT_DOMAIN = "games"
+"""The domain of a program that no other domain recognises as its own, and of plain prompts."""
+
+DOMAINS = Plugins(
+    "domain",
+    "spadework.domains",
+    {"games": "spadework.domains.games:GAMES", "tool_use": "spadework.domains.tool_use:TOOL_USE"},
+)
+
+
+@cache
+def find_domain(name: str) -> Domain:
+    """The domain that ``name`` stands for in configs, runs and pools: a known name, or ``module:NAME``.
+
+    The domain's own ``name`` becomes ``name``, so that whatever is recorded finds it again. Raises ``ConfigError``,
+    which names the nearest known domain.
+    """
+    found = DOMAINS.find(name)
+    if not isinstance(found, Domain):
+        raise ConfigError(f"domain {name!r} is a {type(found).__name__}, not a spadework.envs.domain.Domain")
+    return dataclasses.replace(found, name=name)
+
+
+def recognise(source: str) -> Domain:
+    """The domain of a program, read off its parsed source; the default for one that does not parse."""
+    try:
+        program = Program(parse(source))
+    except SyntaxError:
+        return find_domain(DEFAULT_DOMAIN)
+    domains = (find_domain(name) for name in DOMAINS.names())
+    own = (domain for domain in domains if domain.checks.recognises(program))
+    return next(own, find_domain(DEFAULT_DOMAIN))
+
+
+def recognise_text(source: str) -> Domain:
+    """The domain of a program, read off marks in its text: fast enough for pools of many thousands."""
+    for name in DOMAINS.names():
+        domain = find_domain(name)
+        if domain.checks.marks is not None and domain.checks.marks.search(source):
+            return domain
+    return find_domain(DEFAULT_DOMAIN)
