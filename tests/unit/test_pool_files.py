@@ -13,7 +13,7 @@ import pytest
 from spadework.cli import main
 from spadework.config import RunConfig
 from spadework.envs.check.players import Play, oracle
-from spadework.envs.check.program import domain_of
+from spadework.envs.registry import recognise
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import ConfigError
@@ -65,14 +65,14 @@ def played():
             for name, code in RELEASED.items():
                 source = without_fences(code)
                 one, other = [await sandbox.open(source, Limits()) for _ in range(2)]
-                results[name] = [await oracle(one, other, seed, domain_of(source), 25) for seed in range(3)]
+                results[name] = [await oracle(one, other, seed, recognise(source), 25) for seed in range(3)]
         return results
 
     return asyncio.run(play_all())
 
 
 def test_there_are_twenty_programs_of_both_domains():
-    domains = [domain_of(without_fences(code)) for code in RELEASED.values()]
+    domains = [recognise(without_fences(code)).name for code in RELEASED.values()]
     assert len(domains) == 20
     assert domains.count("tool_use") == 8
 
