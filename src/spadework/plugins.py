@@ -76,7 +76,7 @@ def _module(name: str) -> ModuleType:
 def _file(path: Path) -> ModuleType:
     """The module of a file, loaded once however often it is named."""
     path = path.expanduser().resolve()
-    name = f"spadework_plugin_{path.stem}_{abs(hash(path)):x}"
+    name = f"spadework_plugin:{path}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -34,6 +34,25 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 _CALL_TAGS = ("<tool_call>", "<function=", "<answer>")
 
 
+_STATE = """\
+def spadework_state(env):
+    state = getattr(env, "_state", None)
+    if not hasattr(state, "execute"):
+        return state
+    names = [row[0] for row in state.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    return {name: _spadework_rows(state, name) for name in names}
+
+
+def _spadework_rows(connection, table):
+    # A row keeps its rowid while others come and go; a table without rowids is numbered.
+    try:
+        rows = connection.execute(f"SELECT rowid AS spadework_row, * FROM {table}").fetchall()
+    except Exception:
+        rows = [{"spadework_row": n, **dict(row)} for n, row in enumerate(connection.execute(f"SELECT * FROM {table}"))]
+    return {str(row["spadework_row"]): {key: row[key] for key in row.keys() if key != "spadework_row"} for row in rows}
+"""
+
+
 class ToolCalls(Dialogue):
     """A reply holds calls or an answer; tools and the user reply."""
 
@@ -112,15 +131,7 @@ class ToolBriefing(Briefing):
 class ToolDisplay(Display):
     """A step is its calls; the state is that of the service."""
 
-    probe = """\
-def spadework_state(env):
-    state = getattr(env, "_state", None)
-    if not hasattr(state, "execute"):
-        return state
-    names = [row[0] for row in state.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    rows = {name: list(map(dict, state.execute(f"SELECT * FROM {name}"))) for name in names}
-    return {name: {str(number): row for number, row in enumerate(found, 1)} for name, found in rows.items()}
-"""
+    probe = _STATE
 
     def step(self, action: str) -> list[Shown]:
         """Calls with their arguments, what could not be read, and the answer."""

@@ -26,6 +26,7 @@ from spadework.errors import ConfigError
 from spadework.types import Message
 
 if TYPE_CHECKING:
+    from spadework.envs.check.codes import Code
     from spadework.envs.check.findings import Finding
     from spadework.envs.check.players import Play
     from spadework.envs.check.runtime import Trial
@@ -66,6 +67,8 @@ class Checks:
     """Classes that the sandbox provides and that only programs of this domain derive from."""
     marks: re.Pattern[str] | None = None
     """What only the text of this domain's programs holds. Large pools are sorted by it, without being parsed."""
+    codes: Mapping[str, Code] = MappingProxyType({})
+    """The domain's own entries of the catalogue of findings, by code."""
     idle: Mapping[str, str] = MappingProxyType({})
     """Description -> action of players who do nothing and must not win, beside the one who says nothing."""
 
@@ -155,28 +158,14 @@ class Change:
     after: Any
 
 
-_ATTRIBUTES = """\
-def spadework_state(env):
-    def plain(value, depth):
-        if isinstance(value, (str, int, float, bool, type(None))):
-            return value
-        if depth and isinstance(value, dict):
-            return {str(key): plain(item, depth - 1) for key, item in value.items()}
-        if depth and isinstance(value, (list, tuple)):
-            return [plain(item, depth - 1) for item in value]
-        return repr(value)[:200]
-
-    return {name: plain(value, 6) for name, value in vars(env).items() if not name.startswith("spadework_")}
-"""
-
-
 class Display:
     """How a play is shown, as plain data that the viewer, the terminal and an export render alike."""
 
-    probe: str = _ATTRIBUTES
-    """Source of ``spadework_state(env)``, which gives the state of a running environment as JSON data.
+    probe: str = "def spadework_state(env):\n    return vars(env)\n"
+    """Source of ``spadework_state(env)``, which gives the state of a running environment; by default its attributes.
 
-    It runs inside the sandbox, in an instance that is only looked at. By default it gives the attributes.
+    It runs inside the sandbox, in an instance that is only looked at (``envs.watch``). Of what it gives, dictionaries,
+    lists, sets, texts and numbers are shown; anything else is named by its type.
     """
 
     def step(self, action: str) -> list[Shown]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 
+from spadework.envs.check.codes import CODES
 from spadework.envs.check.syntax import Program, parse
 from spadework.envs.domain import Domain
 from spadework.errors import ConfigError
@@ -30,6 +31,9 @@ def find_domain(name: str) -> Domain:
     found = DOMAINS.find(name)
     if not isinstance(found, Domain):
         raise ConfigError(f"domain {name!r} is a {type(found).__name__}, not a spadework.envs.domain.Domain")
+    for code, entry in found.checks.codes.items():
+        if CODES.setdefault(code, entry) != entry:
+            raise ConfigError(f"domain {name!r}: the code {code} is taken; it stands for: {CODES[code].title}")
     return dataclasses.replace(found, name=name)
 
 

@@ -15,6 +15,7 @@ from spadework.envs.check.runtime import RuntimeChecks
 from spadework.envs.domain import Domain
 from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
+from spadework.envs.watch import read_state, watch, watched_source
 from spadework.errors import FaultError
 from spadework.rollout import first_observation
 from spadework.viewer.token_text import TokenTexts, token_texts
@@ -50,6 +51,8 @@ def build_tools(config: RunConfig) -> Tools:
 class _Game:
     session: Session
     domain: Domain
+    state: Any = None
+    """After the last step, as the domain shows it."""
     turns: int = 0
     used: float = field(default_factory=time.monotonic)
 
@@ -64,14 +67,17 @@ class Trials:
     async def start(self, config: RunConfig, program: Mapping[str, Any], seed: int, hinted: bool) -> dict[str, Any]:
         """Open a game and show its first observation; ``fault`` instead when the program falls over."""
         await self._make_room()
+        domain = find_domain(program["domain"])
         try:
-            session = await self._tools.sandbox.open(program["source"], self._tools.limits(config))
+            source = watched_source(program["source"], domain)
+            session = await self._tools.sandbox.open(source, self._tools.limits(config))
         except FaultError as error:
             return {"fault": asdict(error.fault)}
-        game, key = _Game(session, find_domain(program["domain"])), secrets.token_urlsafe(8)
+        game, key = _Game(session, domain), secrets.token_urlsafe(8)
         self._games[key] = game
         try:
             step = await session.reset(seed)
+            game.state = await read_state(session)
         except FaultError as error:
             await self.stop(key)
             return {"fault": asdict(error.fault)}
@@ -87,11 +93,12 @@ class Trials:
         action = game.domain.dialogue.encode(answer)
         try:
             step = await game.session.step(action)
+            changes = await self._changes(game)
         except FaultError as error:
             await self.stop(key)
             return {"action": action, "fault": asdict(error.fault)}
         game.turns += 1
-        shown = {"action": action, **_shown(step, game)}
+        shown = {"action": action, "changes": changes, **_shown(step, game)}
         if shown["ended"]:
             await self.stop(key)
         return shown
@@ -122,6 +129,18 @@ class Trials:
             for f in checked.findings
         ]
         return {"findings": findings, "statistics": asdict(checked.statistics) if checked.statistics else None}
+
+    async def watch(self, config: RunConfig, played: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The state after the reset and after each action of a stored episode, and what each action changed."""
+        program = played["program"]
+        domain, limits = find_domain(program["domain"]), self._tools.limits(config)
+        play = (played["seed"], played["actions"])
+        return [asdict(one) for one in await watch(self._tools.sandbox, domain, program["source"], play, limits)]
+
+    async def _changes(self, game: _Game) -> list[dict[str, Any]]:
+        """What the last step changed in the state that the domain shows."""
+        before, game.state = game.state, await read_state(game.session)
+        return [asdict(change) for change in game.domain.display.difference(before, game.state)]
 
     async def _make_room(self) -> None:
         while len(self._games) >= MOST_GAMES:
