@@ -9,6 +9,7 @@ from spadework.envs.domain import Briefing, Domain
 from spadework.envs.registry import find_domain
 from spadework.errors import ConfigError
 
+_PROMPTS = ("designer.md", "designer_system.md", "hint.md", "agent_system.md")
 _SKELETON_PROMPTS = ("designer_skeleton.md", "designer_skeleton_system.md", "head.md", "hint_skeleton.md")
 
 
@@ -32,13 +33,16 @@ def settle(config: RunConfig, where: str = "") -> RunConfig:
 def settle_designer(settings: DesignerSection, domain: Domain) -> DesignerSection:
     """The designer's settings with the domain's skills, and as many of them active as the domain says."""
     briefing = domain.briefing
-    skills = settings.skills or briefing.skills
+    skills = settings.skills or tuple(briefing.skills)
     active = settings.active_skills or min(briefing.active_skills or len(skills), len(skills))
     return settings.model_copy(update={"skills": skills, "active_skills": active})
 
 
 def _problems(config: RunConfig, domain: Domain) -> Iterator[str]:
     briefing, designer = domain.briefing, config.designer
+    for name in _PROMPTS:
+        if not briefing.has(name):
+            yield f"domain: {domain.name!r} has no prompt {name}; write {briefing.prompts.joinpath(name)}"
     if designer.grammar and not briefing.has("skeleton.lark"):
         yield f"designer.grammar: {_has_no(domain, 'grammar of skeleton designs')}; set it to false"
     if config.validation.model_check and not briefing.has("model_check.md"):

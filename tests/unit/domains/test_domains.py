@@ -13,7 +13,7 @@ from spadework.domains.games import GAMES
 from spadework.domains.settings import settle
 from spadework.domains.tool_use import TOOL_USE
 from spadework.envs.check.codes import CODES, Code
-from spadework.envs.domain import Briefing, Change, Checks, Dialogue, Display, Domain, Shown
+from spadework.envs.domain import Briefing, Change, Checks, Dialogue, Display, Domain, Shown, Task
 from spadework.envs.registry import find_domain, recognise, recognise_text
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.watch import watch
@@ -67,9 +67,25 @@ def test_a_prompt_that_is_missing_is_named(tmp_path: Path) -> None:
         agent_opening(PlaySection(), bare)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"), [("$skil of $place", r"nothing fills \$skil; there are .*\$skill"), ("costs $5", r"write \$\$")]
+)
+def test_a_place_that_nothing_fills_is_named_with_its_file(tmp_path: Path, text: str, said: str) -> None:
+    for name in ("designer", "designer_system"):
+        (tmp_path / f"{name}.md").write_text(text)
+    own = Domain("own", Briefing(tmp_path, ("a",)))
+    with pytest.raises(ConfigError, match=rf"designer\.md: .*{said}"):
+        design_messages(DesignerSection(), own, Brief("a", None, Task("v", {"place": "attic"})), ())
+
+
 def test_what_a_domain_lacks_cannot_be_switched_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = Domain("bare", Briefing(tmp_path, ("a",)))
+    for name in ("designer", "designer_system", "hint"):
+        (tmp_path / f"{name}.md").write_text("x")
     monkeypatch.setattr("spadework.domains.settings.find_domain", lambda name: bare)
+    with pytest.raises(ConfigError, match=r"no prompt agent_system\.md; write .*agent_system\.md"):
+        settle(RunConfig(domain="bare"))
+    (tmp_path / "agent_system.md").write_text("x")
     for data, said in (
         ({"designer": {"skeleton": True}}, "designer.skeleton"),
         ({"warmup": {"enabled": True}}, "warmup.enabled"),

@@ -42,7 +42,7 @@ ModelCheck = Callable[[Policy, str, Key], Awaitable[tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class DesignTools:
-    """What the designer works with; the stages behind it are strangers to it."""
+    """What the designer calls. It knows the corpus, memory, validation and hints through these callables alone."""
 
     document: Callable[[int], Document] | None
     """Draws a document from a seed; none without a corpus."""
@@ -50,7 +50,7 @@ class DesignTools:
     validate: Callable[[str], Awaitable[JudgedProgram]]
     hint: WriteHint
     check: ModelCheck | None = None
-    """The policy's word on a program that was validated; none where it is not asked."""
+    """Asks the policy whether a validated program can be won; ``None`` where it is not asked."""
     document_tokens: int | None = None
     """Tokens kept of a document; all of it when unset."""
 
@@ -101,7 +101,7 @@ def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A design in the making."""
+    """A design that is not finished: what was asked, and what the model has written so far."""
 
     id: str
     cycle: int
@@ -190,7 +190,7 @@ class Designer:
     Args:
         settings: of the designer.
         memory: the share of the prompt that examples may take.
-        domain: of the run.
+        domain: the kind of environment that is designed.
         run_seed: seeds documents and examples.
         tools: corpus, memory, validation and hints, as callables.
     """

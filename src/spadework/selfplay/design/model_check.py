@@ -1,7 +1,8 @@
 """The model check (method section 4, stage 7): can every criterion be met by some tool?
 
-The policy judges. ``hard`` is kept, ``impossible`` rejects; a verdict that is empty or cannot be read is never an
-acceptance: it is asked for again, and after the last try it is a fault of the grader.
+The policy judges. A program with an ``impossible`` criterion is rejected, one with a ``hard`` criterion is kept. A
+verdict that is empty or cannot be read accepts nothing: it is asked for again, and after the last try it is a fault of
+the grader.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A domain brings its own files (``envs.domain.Briefing``); ``levels.md`` is the s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,6 +14,7 @@ from string import Template
 
 from spadework.config import DesignerSection, HintSection, PlaySection
 from spadework.envs.domain import Domain, Task
+from spadework.errors import ConfigError
 from spadework.policies.base import Message
 from spadework.selfplay.records import Example
 from spadework.types import Document
@@ -26,10 +27,20 @@ _LABELS = {
 FENCE = "```"
 
 
-@cache
 def load_prompt(domain: Domain, name: str) -> Template:
     """The prompt ``name`` of a domain. Raises ``ConfigError`` for one that the domain does not have."""
     return Template(domain.briefing.text(f"{name}.md").strip())
+
+
+def fill_prompt(domain: Domain, name: str, places: Mapping[str, object]) -> str:
+    """The prompt ``name`` with its places filled. Raises ``ConfigError`` for a place that nothing fills."""
+    try:
+        return load_prompt(domain, name).substitute(places)
+    except KeyError as error:
+        problem = f"nothing fills ${error.args[0]}; there are {', '.join(f'${place}' for place in sorted(places))}"
+    except ValueError as error:
+        problem = f"{error}; write $$ for a dollar sign"
+    raise ConfigError(f"{domain.briefing.prompts.joinpath(f'{name}.md')}: {problem}")
 
 
 @cache
@@ -66,16 +77,15 @@ def design_messages(
         given = document or Document("free", "any small idea of your own", {"title": skill})
         messages = [*skeleton_opening(domain), *shown, _skeleton_request(domain, given, brief)]
         return messages, skeleton_head(given.title, domain)
-    text = f"{document.text}" if document else "(none: choose a topic of your own)"
     shown_text = "\n\n".join(f"{_label(e, domain)}\n\n{FENCE}python\n{e.source.strip()}\n{FENCE}" for e in examples)
-    content = load_prompt(domain, "designer").substitute(
-        skill=skill,
-        document=text,
-        examples=f"# Examples\n\n{shown_text}\n" if shown_text else "",
-        levels=f"\n{_levels()}" if settings.difficulty else "",
-        form=_form(settings, domain),
-        **(brief.task.places if brief.task else {}),
-    )
+    places = {
+        "skill": skill,
+        "document": document.text if document else "(none: choose a topic of your own)",
+        "examples": f"# Examples\n\n{shown_text}\n" if shown_text else "",
+        "levels": f"\n{_levels()}" if settings.difficulty else "",
+        "form": _form(settings, domain),
+    }
+    content = fill_prompt(domain, "designer", {**places, **(brief.task.places if brief.task else {})})
     system = load_prompt(domain, "designer_system").template
     return [Message(role="system", content=system), Message(role="user", content=content)], ""
 
@@ -93,18 +103,14 @@ def _form(settings: DesignerSection, domain: Domain) -> str:
 
 def _skeleton_request(domain: Domain, document: Document, brief: Brief) -> Message:
     """What a small designer is asked for one document."""
-    content = load_prompt(domain, "designer_skeleton").substitute(
-        title=document.title,
-        document=document.text,
-        skill=brief.skill,
-        variant=brief.task.variant if brief.task else "",
-    )
-    return Message(role="user", content=content)
+    variant = brief.task.variant if brief.task else ""
+    places = {"title": document.title, "document": document.text, "skill": brief.skill, "variant": variant}
+    return Message(role="user", content=fill_prompt(domain, "designer_skeleton", places))
 
 
 def skeleton_head(title: str, domain: Domain) -> str:
     """The given head of a program: fence, imports and a class line named for the document."""
-    return load_prompt(domain, "head").substitute(name=class_name(title)) + "\n"
+    return fill_prompt(domain, "head", {"name": class_name(title)}) + "\n"
 
 
 def class_name(title: str) -> str:
@@ -144,13 +150,13 @@ def hint_messages(settings: HintSection, domain: Domain, source: str, history: S
     if history:
         program = Message(role="assistant", content=f"{FENCE}python\n{source.strip()}\n{FENCE}")
         return [*history, program, skeleton_hint_request(domain)]
-    request = load_prompt(domain, "hint").substitute(source=source.strip(), max_words=settings.max_words)
+    request = fill_prompt(domain, "hint", {"source": source.strip(), "max_words": settings.max_words})
     return [Message(role="user", content=request)]
 
 
 def model_check_messages(domain: Domain, source: str) -> list[Message]:
     """What the model is asked about the criteria of a program (method section 4, stage 7)."""
-    request = load_prompt(domain, "model_check").substitute(source=source.strip())
+    request = fill_prompt(domain, "model_check", {"source": source.strip()})
     return [Message(role="user", content=request)]
 
 

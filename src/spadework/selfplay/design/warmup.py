@@ -31,10 +31,11 @@ from spadework.selfplay.records import Example
 from spadework.types import derive_seed
 
 EXAMPLE_EVERY = 3
-"""One design row in so many shows an example, as memory will; tokens are dear, and both prompts have to be known."""
+"""Every third design row shows an example. A run's prompts come with examples and without, so the model has to learn
+both; rows without one are shorter and cheaper."""
 
 OraclePlays = Callable[[ExampleEnvironment], Awaitable[Sequence[Play]]]
-"""Winning plays of an example."""
+"""Gives the oracle's winning plays of an example."""
 
 
 def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versions: str) -> str:
@@ -102,7 +103,7 @@ def _schedule(step: int, total: int) -> float:
 
 
 def _shown(config: RunConfig, example: ExampleEnvironment, examples: Sequence[ExampleEnvironment]) -> list[Example]:
-    """The example in the prompt, as memory will give one."""
+    """Other examples of the same skill, shown in the prompt as memory will show past environments."""
     rng = random.Random(derive_seed(config.run.seed, "warmup", example.name))
     same = [e.environment for e in examples if e.environment.skill == example.environment.skill and e is not example]
     drawn = rng.sample(same, min(config.memory.positive, len(same))) if config.memory.enabled else []
