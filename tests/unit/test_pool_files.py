@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import json
 import re
@@ -204,3 +205,13 @@ def test_a_run_without_accepted_designs_is_no_pool(tmp_path):
     RunStore.create(tmp_path / "run", RunConfig()).close()
     with pytest.raises(ConfigError, match="no design of this run was accepted"):
         load_pool(tmp_path / "run")
+
+
+def test_a_pool_keeps_the_domain_of_a_plug_in_and_ignores_a_column_of_another_meaning(parquet, tmp_path):
+    one = load_pool(parquet)[0]
+    ours = dataclasses.replace(one, domain="my_module:ADVENTURE")
+    write_pool(tmp_path / "ours.parquet", [ours])
+    assert [e.domain for e in load_pool(tmp_path / "ours.parquet")] == ["my_module:ADVENTURE"]
+    rows = [{"game_id": "a", "code": one.source, "domain": "retail"}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "theirs.parquet")
+    assert [e.domain for e in load_pool(tmp_path / "theirs.parquet")] == [one.domain]

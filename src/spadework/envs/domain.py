@@ -164,7 +164,7 @@ class Display:
     probe: str = "def spadework_state(env):\n    return vars(env)\n"
     """Source of ``spadework_state(env)``, which gives the state of a running environment; by default its attributes.
 
-    It runs inside the sandbox, in an instance that is only looked at (``envs.watch``). Of what it gives, dictionaries,
+    It runs inside the sandbox, in an instance of its own (``envs.watch``). Of what it gives, dictionaries,
     lists, sets, texts and numbers are shown; anything else is named by its type.
     """
 

@@ -1,7 +1,7 @@
 """Looks into a running environment: its state after every step, and what each step changed.
 
-The program runs with the domain's probe appended, in an instance that is only looked at: episodes of a run and checks
-play the program as it stands.
+The program runs with the domain's probe appended, in an instance of its own: episodes of a run and checks play the
+program as it stands.
 """
 
 from __future__ import annotations
