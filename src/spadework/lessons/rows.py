@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from spadework.config import RunConfig
+from spadework.domains.games import GAMES
 from spadework.episode import first_observation
 from spadework.lessons.chats import design_opening, play_opening, say_design, say_play, whole
 from spadework.lessons.designs import TaughtDesign, draw_design
@@ -20,9 +21,6 @@ from spadework.selfplay.design.prompts import (
     skeleton_hint_request,
     split_program,
 )
-from spadework.types import Domain
-
-DOMAIN: Domain = "games"
 
 
 class Row(NamedTuple):
@@ -58,7 +56,7 @@ class Lessons:
 
     def _design_row(self, design: TaughtDesign) -> Row:
         chat = self._chat(*design_opening(self._config, design))
-        say_design(chat, design, self._config)
+        say_design(chat, design)
         return _row(chat, frozenset())
 
     def _chat(self, messages: Sequence[Message], prefill: str = "") -> TokenChat:
@@ -69,16 +67,16 @@ class Lessons:
 def lesson_texts(config: RunConfig, seed: int, count: int) -> list[str]:
     """The messages of ``count`` plays and ``count`` designs, one by one: the tokenizer is fitted to them."""
     rng = random.Random(seed)
-    texts = [message["content"] for message in agent_opening(config.play, DOMAIN)]
+    texts = [message["content"] for message in agent_opening(config.play, GAMES)]
     for _ in range(count):
         play, design = draw_play(rng), draw_design(rng)
         texts += [part for exchange in play.exchanges for part in (exchange.observation, exchange.reply)]
         texts.append(first_observation("", play.hint))
-        messages, prefill = design_messages(config.designer, DOMAIN, Brief(design.skill, design.document), ())
+        messages, prefill = design_messages(config.designer, GAMES, Brief(design.skill, design.document), ())
         texts += [message["content"] for message in messages]
-        texts += [prefill, split_program(design.source)[1], skeleton_hint_request(DOMAIN)["content"], design.hint]
+        texts += [prefill, split_program(design.source)[1], skeleton_hint_request(GAMES)["content"], design.hint]
         if design.example:
-            shown, _ = design_messages(config.designer, DOMAIN, Brief(design.skill, design.document), [design.example])
+            shown, _ = design_messages(config.designer, GAMES, Brief(design.skill, design.document), [design.example])
             texts += [message["content"] for message in shown[1:2]]
     return texts
 
