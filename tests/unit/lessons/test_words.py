@@ -13,13 +13,14 @@ import pytest_asyncio
 
 from spadework import build
 from spadework.config.files import load_config
+from spadework.domains.games_demo import demo_script
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import ConfigError
 from spadework.lessons.held_out import OTHER, TAUGHT, WORDS, held_out_games, lent_hints
 from spadework.lessons.warmup import lesson_rows
 from spadework.lessons.words import PLACEBO, UNASKED, WordLessons, load_families, words_of, write_program
-from spadework.testing.scripted import ScriptedPolicy, demo_script
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Document
 
 FAMILIES = load_families()
