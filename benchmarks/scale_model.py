@@ -23,6 +23,7 @@ from scripted_cycle import Nobody
 from spadework import build
 from spadework.config import RunConfig
 from spadework.config.files import load_config
+from spadework.domains.games import GAMES
 from spadework.envs.check.players import guesses, oracle, recite
 from spadework.envs.sandbox.base import Sandbox
 from spadework.lessons.pools import hand_set_pool
@@ -101,7 +102,7 @@ class Bench:
         for environment in self.accepted[: 24 if self.quick else None]:
             session = await self.sandbox.open(environment.source, limits)
             shadow = await self.sandbox.open(environment.source, limits)
-            solved = [await oracle(session, shadow, seed, "games", session.max_turns) for seed in range(5)]
+            solved = [await oracle(session, shadow, seed, GAMES, session.max_turns) for seed in range(5)]
             said = [action for each in solved for action in each.actions]
             rng = random.Random(environment.id)
             scripts = [(100 + seed, guesses(rng, said, session.max_turns)) for seed in range(plays)]

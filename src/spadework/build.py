@@ -13,8 +13,10 @@ from pathlib import Path
 from spadework.analysis.diversity import text_diversity
 from spadework.config import EndpointSection, RunConfig
 from spadework.corpus.documents import Corpus
+from spadework.domains.settings import settle
 from spadework.envs.check.players import Play, oracle
 from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Limits, Sandbox
 from spadework.envs.sandbox.forkserver.client import ForkServer, PoolLimits
 from spadework.envs.sandbox.packaged.sandbox import PackagedSandbox
@@ -55,7 +57,7 @@ from spadework.selfplay.score.averages import build_average
 from spadework.selfplay.score.ledger import Ledger
 from spadework.selfplay.score.rewards import build_reward
 from spadework.selfplay.score.skills import SkillAverages
-from spadework.types import Domain, Environment
+from spadework.types import Environment
 
 Note = Callable[[str], None]
 
@@ -122,10 +124,11 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     """Policy and trainer of ``model.name`` or of the folder ``model``. Raises ``ConfigError``, for endpoints too."""
     check_trains(config)
     if config.model.name == "scripted":
-        from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
-        from spadework.testing.tool_script import tool_script
+        from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer
 
-        script = demo_script if config.domain == "games" else tool_script
+        script = find_domain(config.domain).demo
+        if script is None:
+            raise ConfigError(f"model.name = 'scripted': the domain {config.domain!r} has no demo script")
         scripted = ScriptedPolicy(script, config.run.seed)
         return Engine(scripted, ScriptedTrainer(scripted))
     if config.model.name.startswith(TINKER):
@@ -227,7 +230,7 @@ def build_human(ask: Callable[[str], str]) -> Policy:
 
 def bundled_examples(config: RunConfig) -> tuple[ExampleEnvironment, ...]:
     """The examples of the config's domain."""
-    return load_examples(shipped("examples") / "environments" / config.domain, config.domain)
+    return load_examples(find_domain(config.domain))
 
 
 def build_limits(config: RunConfig) -> Limits:
@@ -251,12 +254,12 @@ def build_corpus(config: RunConfig) -> Corpus | None:
     return Corpus(path, cache_dir() / "corpus", config.corpus.max_words)
 
 
-def build_play(config: RunConfig, domain: Domain | None = None) -> PlaySettings:
+def build_play(config: RunConfig, domain: str = "") -> PlaySettings:
     """How the agent's episodes are played; those of another ``domain`` without the prompt that is the config's own."""
-    domain = domain or config.domain
-    play = config.play if domain == config.domain else config.play.model_copy(update={"system": None, "few_shots": ()})
+    name = domain or config.domain
+    play = config.play if name == config.domain else config.play.model_copy(update={"system": None, "few_shots": ()})
     return PlaySettings(
-        opening=agent_opening(play, domain),
+        opening=agent_opening(play, find_domain(name)),
         limits=build_limits(config),
         sampling=SamplingParams(
             config.play.max_tokens,
@@ -275,6 +278,7 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
 
     Raises ``ConfigError`` for an anchor or a pool that does not exist.
     """
+    config = settle(config)
     examples = bundled_examples(config) if config.pool.seed_examples or config.pool.anchors else ()
     anchors = _anchors(config, examples)
     source = _pool_source(config, anchors)
@@ -370,6 +374,7 @@ async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> 
     """The engine, warmed up on the bundled examples first when the config asks for it; the result is cached."""
     if not config.warmup.enabled:
         return build_engine(config)
+    config = settle(config)
     examples = [e for e in bundled_examples(config) if e.level in config.warmup.levels]
     folder = cache_dir() / "warmup" / warmup_hash(config, examples, _versions())
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -385,13 +390,13 @@ async def _warm_up_into(
     folder: Path, config: RunConfig, examples: Sequence[ExampleEnvironment], sandbox: Sandbox, note: Note
 ) -> None:
     engine = build_engine(config)
-    limits = build_limits(config)
+    limits, domain = build_limits(config), find_domain(config.domain)
 
     async def winning_plays(example: ExampleEnvironment) -> list[Play]:
         session = await sandbox.open(example.environment.source, limits)
         shadow = await sandbox.open(example.environment.source, limits)
         seeds = range(config.warmup.transcripts)
-        plays = [await oracle(session, shadow, seed, config.domain, session.max_turns) for seed in seeds]
+        plays = [await oracle(session, shadow, seed, domain, session.max_turns) for seed in seeds]
         await session.close()
         await shadow.close()
         return [play for play in plays if play.win]
@@ -456,16 +461,16 @@ def _designer(
     seen: SeenPrograms,
     examples: Sequence[ExampleEnvironment],
 ) -> Designer:
+    domain = find_domain(config.domain)
     checks = RuntimeChecks(
-        domain=config.domain,
         limits=build_limits(config),
         seeds=tuple(range(config.validation.seeds)),
         panel=config.validation.panel,
         grading=False,
         levels=config.designer.difficulty,
     )
-    validator = Validator(sandbox, checks, seen, refuse_copies=config.validation.refuse_copies)
-    hints = HintWriter(config.hint, config.domain)
+    validator = Validator(sandbox, domain, checks, seen, refuse_copies=config.validation.refuse_copies)
+    hints = HintWriter(config.hint, domain)
 
     def draw_examples(skill: str, rng: random.Random, fits: Callable[[str], bool]) -> tuple[Example, ...]:
         if not config.memory.enabled:
@@ -479,7 +484,7 @@ def _designer(
         )
 
     document = corpus.sample if corpus is not None else None
-    check = ModelCheck(config.validation) if config.validation.model_check else None
+    check = ModelCheck(config.validation, domain) if config.validation.model_check else None
     tools = DesignTools(
         document=document,
         examples=draw_examples,
@@ -488,4 +493,4 @@ def _designer(
         check=check,
         document_tokens=config.corpus.max_tokens,
     )
-    return Designer(config.designer, config.memory, config.domain, config.run.seed, tools)
+    return Designer(config.designer, config.memory, domain, config.run.seed, tools)

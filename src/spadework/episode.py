@@ -14,25 +14,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from spadework.envs.actions import last_box
-from spadework.envs.contract import box
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Session, SyncSession
-from spadework.envs.tool_calls import parse_reply, played_text
 from spadework.errors import FaultError
-from spadework.policies.base import Message
-from spadework.types import Domain, Ending, Fault, Turn
+from spadework.types import Ending, Fault, Message, Turn
 
 ReturnType = Literal["last", "sum", "discounted"]
-
-USER = "User: "
-"""Marks the next instruction in an observation of tool use."""
 
 
 class LiveEpisode:
     """One episode while it is played.
 
     Args:
-        domain: decides what of a reply reaches the program, and who speaks an observation.
+        domain: by name; its dialogue decides what of a reply reaches the program, and who speaks an observation.
         opening: the messages before the first observation: system prompt and few-shot turns.
         return_type: how the rewards become the return; see ``episode_return``.
         discount: of ``return_type="discounted"``, per turn.
@@ -40,12 +34,13 @@ class LiveEpisode:
 
     def __init__(
         self,
-        domain: Domain,
+        domain: str,
         opening: Sequence[Message] = (),
         return_type: ReturnType = "last",
         discount: float = 1.0,
     ) -> None:
         self.domain = domain
+        self._dialogue = find_domain(domain).dialogue
         self.messages: list[Message] = list(opening)
         """The conversation so far, the agent's replies included: what a chat model takes."""
         self.turns: list[Turn] = []
@@ -102,8 +97,8 @@ class LiveEpisode:
     async def advance(self, reply: str) -> tuple[Message, ...]:
         """Play one reply of the agent and return the messages that it answers next; none when the episode has ended.
 
-        The reply is whole, as the agent said it: ``to_action`` finds what the program gets of it. A reply without an
-        action is played as an empty one.
+        The reply is whole, as the agent said it: the domain's dialogue finds what the program gets of it. A reply
+        without an action is played as an empty one.
 
         Raises:
             ValueError: the episode is not open, or has ended.
@@ -113,13 +108,13 @@ class LiveEpisode:
         session = self._session
         if session is None or self.done:
             raise ValueError("the episode has ended" if self.done else "open() the episode before its first advance()")
-        action = to_action(reply, self.domain)
+        action = self._dialogue.action(reply)
         try:
             step = await session.step(action)
         except FaultError as error:
             self.fail(error.fault)
             raise
-        malformed = is_malformed(action, self.domain)
+        malformed = not action or self._dialogue.malformed(action)
         self.turns.append(Turn(self._observation, reply, action, step.reward, malformed))
         self.messages.append(Message(role="assistant", content=reply))
         self.last_observation = step.observation
@@ -130,7 +125,7 @@ class LiveEpisode:
         if self.done:
             return ()
         self._observation = step.observation
-        spoken = told(step.observation, action, self.domain)
+        spoken = self._dialogue.messages(step.observation, action)
         self.messages.extend(spoken)
         return tuple(spoken)
 
@@ -260,35 +255,3 @@ def episode_return(rewards: Sequence[float], ending: Ending, kind: ReturnType = 
         gamma = discount if kind == "discounted" else 1.0
         value = sum(reward * gamma**step for step, reward in enumerate(rewards))
     return min(1.0, max(-1.0, value))
-
-
-def to_action(reply: str, domain: Domain) -> str:
-    """What the environment gets of a reply; empty where it holds no action.
-
-    Games: the last balanced box, boxed again. Tool use: all of it but its thinking, if it holds a call or an answer.
-    """
-    if domain == "tool_use":
-        return played_text(reply) or ""
-    answer = last_box(reply)
-    return "" if answer is None else box(answer)
-
-
-def is_malformed(action: str, domain: Domain) -> bool:
-    """Whether a reply held no action or, in tool use, a call that cannot be read; ``action`` is ``to_action`` of it."""
-    return not action or (domain == "tool_use" and bool(parse_reply(action).problems))
-
-
-def told(observation: str, action: str, domain: Domain) -> list[Message]:
-    """An observation as messages of those who speak it.
-
-    After tool calls, well-formed or not, ``tool`` speaks; the next instruction (a line that begins with ``User:``) is
-    the user's. All else is the user's too.
-    """
-    if domain == "games":
-        return [Message(role="user", content=observation)]
-    read = parse_reply(action)
-    if not (read.calls or read.problems):
-        return [Message(role="user", content=observation.removeprefix(USER))]
-    results, mark, instruction = observation.partition(f"\n{USER}")
-    messages = [Message(role="tool", content=results)]
-    return [*messages, Message(role="user", content=instruction)] if mark else messages

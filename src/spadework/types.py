@@ -13,12 +13,11 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 
 Arm = Literal["unhinted", "hinted", "placebo", "answer_only"]
 """Which hint stands in the first observation: none, its own, that of another environment, or what the oracle plays."""
 Role = Literal["agent", "designer"]
-Domain = Literal["games", "tool_use"]
 Ending = Literal["terminated", "truncated", "token_limit", "fault"]
 FaultKind = Literal["program", "sandbox", "endpoint", "grader", "model", "late"]
 """Who is to blame: the program, the sandbox, an endpoint, a grader or judge, the model in this process, the clock."""
@@ -35,6 +34,14 @@ LEARNABLE = (0.2, 0.8)
 """Win rates between these make an environment learnable (method section 9)."""
 MASTERED, HOPELESS = 0.95, 0.05
 """Win rates from which, and up to which, an environment is retired by choice (``pool.retire``)."""
+
+
+class Message(TypedDict):
+    """A chat message in the form that chat templates take."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    name: NotRequired[str]
 
 
 def derive_seed(run_seed: int, *parts: int | str) -> int:
@@ -121,7 +128,7 @@ class Design:
     fault: Fault | None = None
     """A fault of sandbox, endpoint or grader: then the attempt says nothing about the designer."""
     variant: str = ""
-    """Tool use: which variant of the task was asked for (docs/environments.md)."""
+    """Which variant of its domain's tasks was asked for; empty in a domain without variants."""
     novelty: float | None = None
     """1 minus the cosine with the nearest program written before; ``None`` where nobody measures it."""
 
@@ -139,7 +146,8 @@ class Environment:
     source: str
     hint: str
     skill: str
-    domain: Domain
+    domain: str
+    """The name that finds its domain (``envs.registry.find_domain``)."""
     document_id: str
     cycle: int
     designer_version: int

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from spadework.domains.games_demo import demo_script
 from spadework.policies.base import SamplingParams
-from spadework.testing.scripted import ScriptedPolicy, demo_script
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.testing.stand_in import StandIn
 
 

@@ -22,6 +22,8 @@ from spadework.cli import main
 from spadework.cli.progress import Progress
 from spadework.config import EndpointSection
 from spadework.config.files import load_config
+from spadework.domains.games_demo import demo_script
+from spadework.domains.tool_use_demo import tool_script
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.policies.server.openai import OpenAICompatPolicy
 from spadework.resources import shipped
@@ -29,9 +31,8 @@ from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes
 from spadework.selfplay.loop import SelfPlay
 from spadework.selfplay.pool.files import load_pool
-from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
+from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer
 from spadework.testing.stand_in import Manners, StandIn
-from spadework.testing.tool_script import tool_script
 
 QUICK = ["--set", "validation.panel=false", "--set", "validation.seeds=2", "--set", "designer.environments=2"]
 

@@ -10,6 +10,7 @@ import pytest
 from spadework.build import build_engine, build_sandbox, build_stages
 from spadework.config.files import load_config
 from spadework.corpus.documents import Corpus
+from spadework.domains.games import GAMES
 from spadework.envs.check.static import check_source
 from spadework.resources import shipped
 
@@ -30,5 +31,5 @@ async def test_even_a_random_model_writes_programs_that_run(tmp_path):
     finally:
         await engine.policy.close()
         await sandbox.close()
-    assert all(not any(f.code.startswith("ENV0") for f in check_source(d.source, "games")) for d in designs), designs
+    assert all(not any(f.code.startswith("ENV0") for f in check_source(d.source, GAMES)) for d in designs), designs
     assert all(design.ran for design in designs), [design.findings for design in designs]

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spadework.cli import main
+from spadework.domains.games_demo import PROGRAM
 from spadework.ranking.rank import Ranked, by_regret
-from spadework.testing.scripted import PROGRAM
 
 NAN = float("nan")
 

@@ -16,10 +16,10 @@ import pytest
 from tests.runs import cli, story
 
 from spadework.config.files import load_config
+from spadework.domains.games import GAMES
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.policies.base import SamplingParams
-from spadework.resources import shipped
 from spadework.rollout import PlaySettings
 from spadework.selfplay.design.examples import load_examples
 from spadework.selfplay.design.prompts import agent_opening
@@ -57,9 +57,9 @@ def a_zygote(sandbox: ForkServer) -> None:
 @pytest.mark.parametrize("kill", [half_of_the_children, a_zygote])
 async def test_a_cycle_completes_with_typed_faults(kill: Callable[[ForkServer], None]) -> None:
     config = load_config("scripted")
-    examples = load_examples(shipped("examples") / "environments" / "games", "games")
+    examples = load_examples(GAMES)
     environments = [e.environment for e in examples if e.name in ("counting_down", "higher_or_lower", "turtle_steps")]
-    settings = PlaySettings(agent_opening(config.play, "games"), Limits(), SamplingParams(200))
+    settings = PlaySettings(agent_opening(config.play, GAMES), Limits(), SamplingParams(200))
     policy = SlowPolicy(lambda messages, rng, version: f"\\boxed{{{rng.randint(1, 9)}}}")
     plays = plan_plays(environments, lambda e: True, 0, 0, (8, 8))
     sandbox = ForkServer()

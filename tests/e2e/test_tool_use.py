@@ -10,21 +10,21 @@ import pytest
 from tests.runs import cli
 
 from spadework.cli import main
+from spadework.domains.tool_tasks import VARIANTS
+from spadework.domains.tool_use import TOOL_USE
 from spadework.envs.check.players import oracle
 from spadework.envs.sandbox.base import Limits, Sandbox
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.policies.base import Message, SamplingParams
-from spadework.resources import shipped
 from spadework.rollout import Play, PlaySettings, play_episode
 from spadework.runs.records import read_designs
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
 from spadework.selfplay.design.examples import load_examples
-from spadework.selfplay.design.variants import VARIANTS
 from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment, Episode
 
-EXAMPLES = load_examples(shipped("examples") / "environments" / "tool_use", "tool_use")
+EXAMPLES = load_examples(TOOL_USE)
 SETTINGS = PlaySettings((Message(role="system", content="serve"),), Limits(), SamplingParams(4_000))
 SEEDS = (0, 1)
 
@@ -41,7 +41,7 @@ async def played(sandbox: Sandbox, environment: Environment, seed: int, *replies
 async def oracle_actions(sandbox: Sandbox, environment: Environment, seed: int) -> tuple[str, ...]:
     session, shadow = [await sandbox.open(environment.source, Limits()) for _ in range(2)]
     try:
-        return (await oracle(session, shadow, seed, "tool_use", session.max_turns)).actions
+        return (await oracle(session, shadow, seed, TOOL_USE, session.max_turns)).actions
     finally:
         await session.close()
         await shadow.close()

@@ -135,11 +135,23 @@ def test_a_person_plays_in_the_sandbox(viewer: Viewer) -> None:
     assert "HINT: " in opened["observation"] and opened["max_turns"] == 2
     first = viewer.post("step", game=opened["game"], answer="0")
     assert (first["action"], first["reward"], first["ended"]) == ("\\boxed{0}", 0.0, "")
+    assert first["changes"] == [{"where": "turn", "before": 0, "after": 1}]
     total = sum(map(int, re.findall(r"\d+", opened["observation"].splitlines()[0])))
     last = viewer.post("step", game=opened["game"], answer=str(total))
     assert (last["reward"], last["ended"]) == (1.0, "terminated")
     assert viewer.post("step", game=opened["game"], answer="1")["fault"]["code"] == "gone"
     assert viewer.ask(f"{viewer.parts.path}api/play", {"run": 9})[0] == 400
+
+
+def test_an_episode_is_shown_in_pieces_and_its_states_on_demand(viewer: Viewer) -> None:
+    row = viewer.get("episodes", run=0)["rows"][0]
+    shown = viewer.get("episode", run=0, id=row["id"])
+    answers = [turn["action"].removeprefix("\\boxed{").removesuffix("}") for turn in shown["turns"]]
+    assert [[piece["text"] for piece in turn["shown"]] for turn in shown["turns"]] == [[answer] for answer in answers]
+    steps = viewer.post("watch", run=0, id=row["id"])["steps"]
+    assert len(steps) == 1 + len(shown["turns"]) and steps[0]["state"]["turn"] == 0
+    assert all({"where": "turn", "before": n, "after": n + 1} in step["changes"] for n, step in enumerate(steps[1:]))
+    assert viewer.ask(f"{viewer.parts.path}api/watch", {"run": 0, "id": "nothing"})[0] == 404
 
 
 def test_the_panel_plays_on_demand(viewer: Viewer) -> None:

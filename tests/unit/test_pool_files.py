@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import json
 import re
@@ -13,7 +14,7 @@ import pytest
 from spadework.cli import main
 from spadework.config import RunConfig
 from spadework.envs.check.players import Play, oracle
-from spadework.envs.check.program import domain_of
+from spadework.envs.registry import recognise
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import ConfigError
@@ -65,14 +66,14 @@ def played():
             for name, code in RELEASED.items():
                 source = without_fences(code)
                 one, other = [await sandbox.open(source, Limits()) for _ in range(2)]
-                results[name] = [await oracle(one, other, seed, domain_of(source), 25) for seed in range(3)]
+                results[name] = [await oracle(one, other, seed, recognise(source), 25) for seed in range(3)]
         return results
 
     return asyncio.run(play_all())
 
 
 def test_there_are_twenty_programs_of_both_domains():
-    domains = [domain_of(without_fences(code)) for code in RELEASED.values()]
+    domains = [recognise(without_fences(code)).name for code in RELEASED.values()]
     assert len(domains) == 20
     assert domains.count("tool_use") == 8
 
@@ -204,3 +205,13 @@ def test_a_run_without_accepted_designs_is_no_pool(tmp_path):
     RunStore.create(tmp_path / "run", RunConfig()).close()
     with pytest.raises(ConfigError, match="no design of this run was accepted"):
         load_pool(tmp_path / "run")
+
+
+def test_a_pool_keeps_the_domain_of_a_plug_in_and_ignores_a_column_of_another_meaning(parquet, tmp_path):
+    one = load_pool(parquet)[0]
+    ours = dataclasses.replace(one, domain="my_module:ADVENTURE")
+    write_pool(tmp_path / "ours.parquet", [ours])
+    assert [e.domain for e in load_pool(tmp_path / "ours.parquet")] == ["my_module:ADVENTURE"]
+    rows = [{"game_id": "a", "code": one.source, "domain": "retail"}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "theirs.parquet")
+    assert [e.domain for e in load_pool(tmp_path / "theirs.parquet")] == [one.domain]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from spadework.domains.games import GAMES
+from spadework.domains.tool_use import TOOL_USE
 from spadework.envs.sandbox.base import Limits
-from spadework.episode import to_action, told
 from spadework.policies.base import Message, SamplingParams
 from spadework.resources import shipped
 from spadework.rollout import Play, PlaySettings, play_episode
@@ -62,16 +63,16 @@ async def test_thinking_never_reaches_the_program(sandbox):
     played, _ = await episode(sandbox, thought)
     assert played.turns[0].action == COUNT % "cups"
     assert played.turns[0].reply == thought
-    assert to_action("<think>" + COUNT % "pens", "tool_use") == ""
+    assert TOOL_USE.dialogue.action("<think>" + COUNT % "pens") == ""
 
 
 def test_the_next_instruction_is_the_users():
     call = COUNT % "pens"
-    assert told('{"count": 3}\nUser: And now cups.', call, "tool_use") == [
+    assert TOOL_USE.dialogue.messages('{"count": 3}\nUser: And now cups.', call) == [
         {"role": "tool", "content": '{"count": 3}'},
         {"role": "user", "content": "And now cups."},
     ]
-    assert told("User: And now cups.", "<answer>done</answer>", "tool_use") == [
+    assert TOOL_USE.dialogue.messages("User: And now cups.", "<answer>done</answer>") == [
         {"role": "user", "content": "And now cups."}
     ]
-    assert told("User: no", "\\boxed{1}", "games") == [{"role": "user", "content": "User: no"}]
+    assert GAMES.dialogue.messages("User: no", "\\boxed{1}") == [{"role": "user", "content": "User: no"}]

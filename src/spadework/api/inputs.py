@@ -9,7 +9,8 @@ from typing import Any
 
 from spadework.config import RunConfig
 from spadework.config.files import dump_config, load_config, parse_config
-from spadework.envs.check.static import domain_of
+from spadework.domains.settings import settle
+from spadework.envs.registry import recognise
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError
 from spadework.resources import shipped
@@ -42,13 +43,13 @@ def read_config(config: ConfigSource, settings: Mapping[str, Any] | None = None)
     """
     read = _read(config)
     if not settings:
-        return read
+        return settle(read)
     changes: dict[str, Any] = {}
     for key, value in settings.items():
         for part in reversed(key.split(".")):
             value = {part: value}
         changes = _merged(changes, value)
-    return parse_config(_merged(dump_config(read), changes), "settings")
+    return settle(parse_config(_merged(dump_config(read), changes), "settings"), "settings")
 
 
 def load_pool(path: str | Path) -> tuple[Environment, ...]:
@@ -122,7 +123,7 @@ def _environment(source: str) -> Environment:
         source=source,
         hint="",
         skill="",
-        domain=domain_of(source),
+        domain=recognise(source).name,
         document_id="",
         cycle=0,
         designer_version=0,

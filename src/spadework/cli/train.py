@@ -20,6 +20,7 @@ from spadework.config import RunConfig, estimate
 from spadework.config.differences import unlike_defaults
 from spadework.config.files import dump_config, find_config, load_config, override_config
 from spadework.config.toml import toml_text
+from spadework.domains.settings import settle
 from spadework.errors import ConfigError
 from spadework.run import train_run, until_stopped
 from spadework.runs.store import RunStore
@@ -79,6 +80,7 @@ def _wanted_config(args: argparse.Namespace) -> RunConfig:
     else:
         name = args.config or "laptop"
         config, where = load_config(name, args.set), str(find_config(name))
+    config = settle(config, where)
     build.check_trains(config)
     build.check_parts(config, where)
     return config

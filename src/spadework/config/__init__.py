@@ -3,8 +3,6 @@
 from spadework.config.base import OpenSection, Section
 from spadework.config.rewards import RewardSection
 from spadework.config.sections import (
-    GAME_SKILLS,
-    TOOL_SKILLS,
     AgentSection,
     CorpusSection,
     DesignerSection,
@@ -29,8 +27,6 @@ from spadework.config.sections import (
 )
 
 __all__ = [
-    "GAME_SKILLS",
-    "TOOL_SKILLS",
     "AgentSection",
     "CorpusSection",
     "DesignerSection",

@@ -12,24 +12,6 @@ from pydantic import Field, model_validator
 
 from spadework.config.base import OpenSection, Section
 from spadework.config.rewards import RewardSection
-from spadework.types import Domain
-
-GAME_SKILLS = (
-    "Mathematical Reasoning",
-    "Logical Deduction",
-    "Spatial Reasoning",
-    "Pattern Recognition",
-    "Optimization",
-    "Causal Inference",
-)
-TOOL_SKILLS = (
-    "API Orchestration",
-    "Data Retrieval",
-    "State Modification",
-    "Error Recovery",
-    "Tool Selection",
-    "Multi-Step Workflows",
-)
 
 
 class RunSection(Section):
@@ -183,12 +165,15 @@ class DesignerSection(Section):
     """k: cycles between designs; 4 for games, 8 for tool use."""
     attempts: int = Field(5, ge=1)
     """Tries a slot, each with a fresh document."""
-    skills: tuple[str, ...] = GAME_SKILLS
-    """Six for games, six others for tool use (method section 2)."""
-    active_skills: int = Field(3, ge=1)
-    """Skills in use at a design cycle; the window moves on by as many at each. All of them in tool use."""
+    skills: tuple[str, ...] = ()
+    """Skills that designs train; those of the domain when unset: six for games, six others for tool use (method
+    section 2)."""
+    active_skills: int | None = Field(None, ge=1)
+    """Skills in use at a design cycle; the window moves on by as many at each. Unset, the domain says: three for games,
+    all of them in tool use."""
     form: Literal["multi_turn", "single"] = "multi_turn"
-    """Of tool-use programs: several instructions one at a time, or one task with an answer (a skeleton: either)."""
+    """Of programs in a domain that has both: several instructions one at a time, or one task with an answer (a
+    skeleton: either)."""
     skeleton: bool = False
     """For small models: short examples in the prompt, and the head of the program is given."""
     max_tokens: int = Field(16_384, ge=16)
@@ -235,7 +220,8 @@ class ValidationSection(Section):
     panel: bool = True
     """Whether oracle, no-op, random and copying players are tried."""
     model_check: bool = False
-    """Tool use: ask the policy whether every criterion can be met by some tool, and reject what cannot."""
+    """In a domain with a prompt for it (tool use): ask the policy whether every criterion can be met by some tool, and
+    reject what cannot."""
     model_check_attempts: int = Field(3, ge=1)
     """A verdict that is empty or cannot be read is asked for again; after the last try the attempt is a fault."""
     model_check_tokens: int = Field(2_048, ge=8)
@@ -470,7 +456,9 @@ class TrackSection(Section):
 class RunConfig(Section):
     """A whole run."""
 
-    domain: Domain = "games"
+    domain: str = "games"
+    """The kind of environment: ``games``, ``tool_use``, that of an installed plug-in, or one of your own as
+    ``module:NAME`` or ``file.py:NAME`` (docs/own-domain.md)."""
     run: RunSection = RunSection()
     model: ModelSection = ModelSection()
     endpoint: EndpointSection = EndpointSection()
@@ -492,24 +480,10 @@ class RunConfig(Section):
     eval: EvalSection = EvalSection()
     track: TrackSection = TrackSection()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _fit_skills(cls, data: Any) -> Any:
-        """Tool use has skills of its own, and all are active, where nothing else is said."""
-        if not isinstance(data, Mapping) or data.get("domain") != "tool_use":
-            return data
-        given = data.get("designer", {})
-        given = given.model_dump(exclude_unset=True) if isinstance(given, DesignerSection) else given
-        if not isinstance(given, Mapping):
-            return data
-        skills = given.get("skills", TOOL_SKILLS)
-        active = max(1, len(skills)) if isinstance(skills, tuple) else 1
-        return {**data, "designer": {"skills": skills, "active_skills": active, **given}}
-
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
-        if self.designer.grammar and not (self.designer.skeleton and self.domain == "games"):
-            raise ValueError('designer.grammar binds skeleton designs of domain = "games"')
+        if self.designer.grammar and not self.designer.skeleton:
+            raise ValueError("designer.grammar binds skeleton designs only: set designer.skeleton=true")
         self._check_seeds()
         self._check_deadline()
         self._check_sampler()
@@ -519,15 +493,11 @@ class RunConfig(Section):
             raise ValueError(
                 "designer.model designs, and what another model wrote never trains: set designer.train=false"
             )
-        if self.validation.model_check and self.domain != "tool_use":
-            raise ValueError('validation.model_check is for domain = "tool_use"')
         if not (self.designer.environments or self.pool.anchors or self.pool.source):
             raise ValueError("nothing to play: designer.environments is 0, without pool.anchors or pool.source")
-        if self.designer.active_skills > len(self.designer.skills):
-            raise ValueError(
-                f"designer.active_skills is {self.designer.active_skills}, but there are "
-                f"{len(self.designer.skills)} skills"
-            )
+        skills, active = self.designer.skills, self.designer.active_skills
+        if skills and active is not None and active > len(skills):
+            raise ValueError(f"designer.active_skills is {active}, but there are {len(skills)} skills")
         return self
 
     def _check_deadline(self) -> None:

@@ -9,20 +9,21 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
+from spadework.envs.registry import DEFAULT_DOMAIN
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import error_of
 from spadework.evals.records import Item, Outcome, Setting
 from spadework.evals.registry import versions
 from spadework.policies.base import Policy
 from spadework.rollout import Play, PlaySettings, play_episode
-from spadework.types import Arm, Domain, Environment, Key, derive_seed
+from spadework.types import Arm, Environment, Key, derive_seed
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How held-out environments are played."""
 
-    settings: Callable[[Domain], PlaySettings]
+    settings: Callable[[str], PlaySettings]
     episodes: int = 8
     """Of each environment, each with a seed of its own."""
     seed: int = 0
@@ -50,7 +51,7 @@ class HeldOut:
     ) -> None:
         self._asked = [(one, group) for one, group in environments if arm == "unhinted" or one.hint]
         self._arm, self._sandbox, self._rules = arm, sandbox, rules
-        domains: list[Domain] = sorted({one.domain for one, _ in self._asked}) or ["games"]
+        domains = sorted({one.domain for one, _ in self._asked}) or [DEFAULT_DOMAIN]
         play = rules.settings(domains[0])
         sampling = asdict(play.sampling)
         digest = _digest([f"{one.sha256} {group} {one.hint}" for one, group in self._asked])

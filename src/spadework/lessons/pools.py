@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from spadework.domains.games import GAMES
 from spadework.lessons.documents import draw_document
 from spadework.lessons.families import FAMILIES
 from spadework.lessons.programs import Knobs, write_program
@@ -31,7 +32,7 @@ def hand_set_pool(lengths: Sequence[int], *, each: int = 1, seed: int = 0) -> li
                         source=source,
                         hint=family.hint,
                         skill=family.skill,
-                        domain="games",
+                        domain=GAMES.name,
                         document_id=document.id,
                         cycle=0,
                         designer_version=0,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from spadework.config import RunConfig
+from spadework.domains.games import GAMES
 from spadework.episode import first_observation
 from spadework.lessons.designs import TaughtDesign, draw_design
 from spadework.lessons.plays import TaughtPlay, draw_play
@@ -19,9 +20,6 @@ from spadework.selfplay.design.prompts import (
     skeleton_hint_request,
     split_program,
 )
-from spadework.types import Domain
-
-DOMAIN: Domain = "games"
 
 
 class Row(NamedTuple):
@@ -42,7 +40,7 @@ class Lessons:
 
     def __init__(self, config: RunConfig, template: Template, seed: int) -> None:
         self._config, self._template, self._rng = config, template, random.Random(seed)
-        self._opening = agent_opening(config.play, DOMAIN)
+        self._opening = agent_opening(config.play, GAMES)
 
     def play(self) -> Row:
         """A play to imitate."""
@@ -68,11 +66,11 @@ class Lessons:
     def _design_row(self, design: TaughtDesign) -> Row:
         brief = Brief(design.skill, design.document)
         shown = [design.example] if design.example else []
-        messages, _ = design_messages(self._config.designer, DOMAIN, brief, shown)
+        messages, _ = design_messages(self._config.designer, GAMES, brief, shown)
         head, body = split_program(design.source)
         chat = self._chat(messages, head)
         chat.say(body)
-        chat.observe(skeleton_hint_request(DOMAIN))
+        chat.observe(skeleton_hint_request(GAMES))
         chat.say(design.hint)
         return _row(chat, ())
 
@@ -84,16 +82,16 @@ class Lessons:
 def lesson_texts(config: RunConfig, seed: int, count: int) -> list[str]:
     """Texts of as many plays and designs, every message by itself: what the tokenizer is fitted to."""
     rng = random.Random(seed)
-    texts = [message["content"] for message in agent_opening(config.play, DOMAIN)]
+    texts = [message["content"] for message in agent_opening(config.play, GAMES)]
     for _ in range(count):
         play, design = draw_play(rng), draw_design(rng)
         texts += [part for exchange in play.exchanges for part in (exchange.observation, exchange.reply)]
         texts.append(first_observation("", play.hint))
-        messages, prefill = design_messages(config.designer, DOMAIN, Brief(design.skill, design.document), ())
+        messages, prefill = design_messages(config.designer, GAMES, Brief(design.skill, design.document), ())
         texts += [message["content"] for message in messages]
-        texts += [prefill, split_program(design.source)[1], skeleton_hint_request(DOMAIN)["content"], design.hint]
+        texts += [prefill, split_program(design.source)[1], skeleton_hint_request(GAMES)["content"], design.hint]
         if design.example:
-            shown, _ = design_messages(config.designer, DOMAIN, Brief(design.skill, design.document), [design.example])
+            shown, _ = design_messages(config.designer, GAMES, Brief(design.skill, design.document), [design.example])
             texts += [message["content"] for message in shown[1:2]]
     return texts
 

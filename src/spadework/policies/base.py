@@ -11,22 +11,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from spadework import types
 from spadework.text import clean
 from spadework.types import Key, Segment
+from spadework.types import Message as Message
 
 FinishReason = Literal["stop", "length"]
 Metrics = dict[str, float]
-
-
-class Message(TypedDict):
-    """A chat message in the form that chat templates take."""
-
-    role: Literal["system", "user", "assistant", "tool"]
-    content: str
-    name: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)

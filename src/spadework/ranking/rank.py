@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spadework.envs.registry import DEFAULT_DOMAIN
 from spadework.envs.sandbox.base import Sandbox
 from spadework.episode import first_observation
 from spadework.errors import FaultError, blames_machinery, causes
@@ -24,7 +25,7 @@ from spadework.rollout import PlaySettings
 from spadework.selfplay.keys import play_key
 from spadework.selfplay.play.plan import group_episodes, plan_plays, play_all
 from spadework.selfplay.score.seeds import estimate
-from spadework.types import Arm, Domain, Environment, Fault, Group, Key
+from spadework.types import Arm, Environment, Fault, Group, Key
 
 Item = Environment | Prompt
 
@@ -71,7 +72,7 @@ class Table:
 
     policy: Policy
     sandbox: Sandbox
-    settings: Callable[[Domain], PlaySettings]
+    settings: Callable[[str], PlaySettings]
     episodes: int
     run_seed: int
     grader: Grader = field(default_factory=Grader)
@@ -162,7 +163,7 @@ async def _play_prompt(table: Table, prompt: Prompt, place: int) -> _Seen:
 
 async def _ask(table: Table, prompt: Prompt, arm: Arm, key: Key) -> float:
     """Whether one reply is right. Raises ``FaultError``."""
-    settings = table.settings("games")
+    settings = table.settings(DEFAULT_DOMAIN)
     text = first_observation(prompt.prompt, prompt.hint if arm == "hinted" else "")
     with table.policy.attend():
         chat = table.policy.chat((*settings.opening, Message(role="user", content=text)))

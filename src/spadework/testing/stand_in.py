@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from spadework.envs.registry import DEFAULT_DOMAIN, find_domain
+from spadework.errors import ConfigError
 from spadework.policies.base import Message, SamplingParams
-from spadework.testing.scripted import ScriptedPolicy, demo_script
-from spadework.testing.tool_script import tool_script
+from spadework.testing.scripted import ScriptedPolicy
 
 Trouble = Literal["429", "500", "drop", "half_json", "slow", "wrong_ids", "no_choice"]
 """Refuses, fails, hangs up, sends half a body, trickles without end, contradicts its own ids, answers emptily."""
@@ -226,7 +227,10 @@ def _error(message: str) -> str:
 
 
 async def _serve(port: int, domain: str) -> None:
-    async with StandIn(ScriptedPolicy(demo_script if domain == "games" else tool_script), port=port) as server:
+    script = find_domain(domain).demo
+    if script is None:
+        raise ConfigError(f"the domain {domain!r} has no demo script")
+    async with StandIn(ScriptedPolicy(script), port=port) as server:
         print(f"serving at {server.url}", flush=True)
         await asyncio.Event().wait()
 
@@ -234,7 +238,7 @@ async def _serve(port: int, domain: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m spadework.testing.stand_in", description=__doc__)
     parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--domain", choices=("games", "tool_use"), default="games")
+    parser.add_argument("--domain", default=DEFAULT_DOMAIN, metavar="NAME")
     arguments = parser.parse_args()
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(arguments.port, arguments.domain))

@@ -206,6 +206,8 @@ def _runners(pages: Pages, trials: Trials) -> list[Route]:
                 return _answer(await work(body))
             except (ValueError, KeyError, TypeError, IndexError) as error:
                 return PlainTextResponse(f"bad request: {error!r}", 400)
+            except SpadeworkError as error:
+                return PlainTextResponse(str(error), 500)
 
         return Route(path, endpoint, methods=["POST"])
 
@@ -218,6 +220,10 @@ def _runners(pages: Pages, trials: Trials) -> list[Route]:
         program = await asyncio.to_thread(pages.program, body["run"], body["id"])
         return program and await trials.check(pages.runs[body["run"]].config, program)
 
+    async def watch(body: dict[str, Any]) -> Any:
+        played = await asyncio.to_thread(pages.played, body["run"], body["id"])
+        return played and {"steps": await trials.watch(pages.runs[body["run"]].config, played)}
+
     async def step(body: dict[str, Any]) -> Any:
         return await trials.step(body["game"], str(body["answer"]))
 
@@ -225,4 +231,10 @@ def _runners(pages: Pages, trials: Trials) -> list[Route]:
         await trials.stop(body["game"])
         return {}
 
-    return [runner("/play", start), runner("/step", step), runner("/stop", stop), runner("/check", check)]
+    return [
+        runner("/play", start),
+        runner("/step", step),
+        runner("/stop", stop),
+        runner("/check", check),
+        runner("/watch", watch),
+    ]

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 from spadework.analysis.designs import ACCEPTED
@@ -13,8 +14,10 @@ from spadework.analysis.environments import design_rows, finite, relatives
 from spadework.analysis.maps import KINDS, map_kinds, map_ways
 from spadework.config import RunConfig
 from spadework.config.differences import differing
+from spadework.domains.settings import settle
 from spadework.envs.check.codes import CODES
-from spadework.errors import SpadeworkError
+from spadework.envs.registry import find_domain
+from spadework.errors import ConfigError, SpadeworkError
 from spadework.viewer.episodes import EpisodeTable
 from spadework.viewer.evaluations import evaluations, paper_rows
 from spadework.viewer.layout import LIMITS
@@ -57,7 +60,7 @@ class Pages:
     def overview(self) -> Answer:
         """Every metric of every run, and which settings differ (for one run: from the defaults)."""
         configs = [run.config for run in self.runs]
-        compared = [RunConfig(), *configs] if len(configs) == 1 else configs
+        compared = [settle(RunConfig()), *configs] if len(configs) == 1 else configs
         rows = [{"key": key, "values": [_setting(value) for value in values]} for key, values in differing(compared)]
         names = [run.name for run in self.runs]
         return {
@@ -124,13 +127,23 @@ class Pages:
         if row is None:
             return None
         partners = self._tables[run].partners(row["cycle"], row["environment_id"])
+        program = self.program(run, row["environment_id"])
         return {
             **{key: value for key, value in row.items() if key not in ("segments", "return_", "environment_id")},
+            "turns": _with_pieces(row["turns"], program["domain"] if program else ""),
             "environment": row["environment_id"],
             "return": row["return_"],
             "sampled": sum(sum(segment["loss_mask"]) for segment in row["segments"]),
             "partners": [{key: one[key] for key in ("id", "arm", "index", "seed", "return")} for one in partners],
         }
+
+    def played(self, run: int, name: str) -> Answer | None:
+        """What it takes to play an episode once more: its program, seed and actions."""
+        row = self._episode(run, name)
+        program = self.program(run, row["environment_id"]) if row else None
+        if row is None or program is None:
+            return None
+        return {"program": program, "seed": row["seed"], "actions": [turn["action"] for turn in row["turns"]]}
 
     def episode_tokens(self, run: int, name: str) -> Answer | None:
         """The tokens of an episode. Apart from it: to read them, the first time loads the tokenizer."""
@@ -264,3 +277,12 @@ def _setting(value: Any) -> str:
 
 def _finite(row: Mapping[str, Any]) -> Answer:
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+
+
+def _with_pieces(turns: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """Turns with their actions in pieces (``shown``), as the domain of that name shows them."""
+    try:
+        display = find_domain(name).display
+    except ConfigError:  # the domain's plug-in is not on this machine: the run can be read all the same
+        return turns
+    return [{**turn, "shown": [asdict(piece) for piece in display.step(turn["action"])]} for turn in turns]

@@ -10,13 +10,14 @@ from typing import Any
 
 from spadework import build
 from spadework.config import RunConfig
-from spadework.envs.check.players import encode
 from spadework.envs.check.program import check_program
 from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.domain import Domain
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session, Step
+from spadework.envs.watch import read_state, watch, watched_source
 from spadework.episode import first_observation
 from spadework.errors import FaultError
-from spadework.types import Domain
 from spadework.viewer.token_text import TokenTexts, token_texts
 
 MOST_GAMES = 8
@@ -50,6 +51,8 @@ def build_tools(config: RunConfig) -> Tools:
 class _Game:
     session: Session
     domain: Domain
+    state: Any = None
+    """After the last step, as the domain shows it."""
     turns: int = 0
     used: float = field(default_factory=time.monotonic)
 
@@ -64,14 +67,17 @@ class Trials:
     async def start(self, config: RunConfig, program: Mapping[str, Any], seed: int, hinted: bool) -> dict[str, Any]:
         """Open a game and show its first observation; ``fault`` instead when the program falls over."""
         await self._make_room()
+        domain = find_domain(program["domain"])
         try:
-            session = await self._tools.sandbox.open(program["source"], self._tools.limits(config))
+            source = watched_source(program["source"], domain)
+            session = await self._tools.sandbox.open(source, self._tools.limits(config))
         except FaultError as error:
             return {"fault": asdict(error.fault)}
-        game, key = _Game(session, program["domain"]), secrets.token_urlsafe(8)
+        game, key = _Game(session, domain), secrets.token_urlsafe(8)
         self._games[key] = game
         try:
             step = await session.reset(seed)
+            game.state = await read_state(session)
         except FaultError as error:
             await self.stop(key)
             return {"fault": asdict(error.fault)}
@@ -84,14 +90,15 @@ class Trials:
         if game is None:
             return {"fault": {"kind": "sandbox", "code": "gone", "message": "This game is over; start a new one."}}
         game.used = time.monotonic()
-        action = encode(answer, game.domain)
+        action = game.domain.dialogue.encode(answer)
         try:
             step = await game.session.step(action)
+            changes = await self._changes(game)
         except FaultError as error:
             await self.stop(key)
             return {"action": action, "fault": asdict(error.fault)}
         game.turns += 1
-        shown = {"action": action, **_shown(step, game)}
+        shown = {"action": action, "changes": changes, **_shown(step, game)}
         if shown["ended"]:
             await self.stop(key)
         return shown
@@ -111,11 +118,10 @@ class Trials:
         """All findings on a program and how the oracle and the players who must not win fare."""
         limits = self._tools.limits(config)
         seeds = tuple(range(config.validation.seeds))
-        settings = RuntimeChecks(domain=program["domain"], limits=limits, seeds=seeds)
+        settings = RuntimeChecks(limits=limits, seeds=seeds)
         try:
-            checked = await check_program(
-                self._tools.sandbox, program["source"], settings, program["domain"], program["hint"]
-            )
+            domain = find_domain(program["domain"])
+            checked = await check_program(self._tools.sandbox, program["source"], settings, domain, program["hint"])
         except FaultError as error:
             return {"fault": asdict(error.fault)}
         findings = [
@@ -123,6 +129,18 @@ class Trials:
             for f in checked.findings
         ]
         return {"findings": findings, "statistics": asdict(checked.statistics) if checked.statistics else None}
+
+    async def watch(self, config: RunConfig, played: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The state after the reset and after each action of a stored episode, and what each action changed."""
+        program = played["program"]
+        domain, limits = find_domain(program["domain"]), self._tools.limits(config)
+        play = (played["seed"], played["actions"])
+        return [asdict(one) for one in await watch(self._tools.sandbox, domain, program["source"], play, limits)]
+
+    async def _changes(self, game: _Game) -> list[dict[str, Any]]:
+        """What the last step changed in the state that the domain shows."""
+        before, game.state = game.state, await read_state(game.session)
+        return [asdict(change) for change in game.domain.display.difference(before, game.state)]
 
     async def _make_room(self) -> None:
         while len(self._games) >= MOST_GAMES:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from spadework.domains.games_demo import PROGRAM, demo_script
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.evals.heldout import HeldOut, Rules, by_age, by_skill, split_by_document
@@ -12,7 +13,7 @@ from spadework.evals.records import Setting
 from spadework.evals.runner import Where, run_benchmark
 from spadework.policies.base import SamplingParams
 from spadework.rollout import PlaySettings
-from spadework.testing.scripted import PROGRAM, ScriptedPolicy, demo_script
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment
 
 RULES = Rules(settings=lambda domain: PlaySettings((), Limits(), SamplingParams(64)), episodes=6)

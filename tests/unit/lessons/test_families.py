@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from spadework.domains.games import GAMES
 from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import check_program
 from spadework.envs.check.runtime import RuntimeChecks
@@ -70,7 +71,7 @@ async def test_every_program_passes_the_checker_with_its_hint() -> None:
         for family in FAMILIES:
             for knobs in (Knobs(1), Knobs(5, steps=2, tries=2)):
                 source = write_program(family, knobs, "Turning beads", "beads")
-                checked = await check_program(sandbox, source, settings, "games", family.hint)
+                checked = await check_program(sandbox, source, settings, GAMES, family.hint)
                 assert not fatal(checked.findings), (family.name, checked.findings)
                 assert 10 <= len(source.splitlines()) <= 40
 
@@ -82,7 +83,7 @@ async def test_taught_flaws_are_found() -> None:
             flaws: tuple[Flaw, ...] = ("frozen",) if family.multi_turn else ("frozen", "told")
             for flaw in flaws:
                 source = write_program(family, Knobs(3, flaw=flaw), "Turning beads", "beads")
-                checked = await check_program(sandbox, source, settings, "games")
+                checked = await check_program(sandbox, source, settings, GAMES)
                 codes = {finding.code for finding in fatal(checked.findings)}
                 assert ("ENV501" if flaw == "told" else "ENV302") in codes
 

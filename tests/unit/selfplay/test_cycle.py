@@ -16,13 +16,14 @@ import pytest_asyncio
 from spadework import build
 from spadework.config import RunConfig
 from spadework.config.files import load_config
+from spadework.domains.games_demo import demo_script
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import PolicyError, RunError
 from spadework.policies.base import Completion, SamplingParams
 from spadework.runs.store import RunStore
 from spadework.selfplay.keys import DESIGN, HINT, PLAY
 from spadework.selfplay.loop import SelfPlay
-from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer, demo_script
+from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer
 from spadework.types import Key, derive_seed
 
 

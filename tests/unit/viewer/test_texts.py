@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spadework.envs.registry import find_domain
 from spadework.selfplay.design.prompts import load_prompt
 from spadework.viewer.pages import document_of
 from spadework.viewer.token_text import token_texts
@@ -14,7 +15,7 @@ DOCUMENT = "Two lines,\nof which (one) has: a colon."
 @pytest.mark.parametrize("domain", ["games", "tool_use"])
 @pytest.mark.parametrize("form", ["", "_skeleton"])
 def test_the_document_is_found_in_every_prompt(domain: str, form: str) -> None:
-    template = load_prompt(f"designer_{domain}{form}")
+    template = load_prompt(find_domain(domain), f"designer{form}")
     prompts = [template.safe_substitute(title="A (b)", document=text) for text in ("an example", DOCUMENT)]
     assert document_of("\n\n".join(prompts)) == DOCUMENT
 

@@ -19,19 +19,24 @@ from spadework.cli.environments import findings as output
 from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import Checked, check_program, in_order
 from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Sandbox
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError, SandboxError
 from spadework.selfplay.pool.files import PoolEntry, read_pool
 from spadework.text import printable
-from spadework.types import Domain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="programs, folders of them, or pools")
     parser.add_argument("--explain", metavar="CODE", help="print what a code means, and stop")
-    parser.add_argument("--domain", choices=("auto", "games", "tool_use"), default="auto")
+    parser.add_argument(
+        "--domain",
+        default="auto",
+        metavar="NAME",
+        help="check as programs of this domain (default: read off each program)",
+    )
     parser.add_argument("--static", action="store_true", help="read the programs only, run nothing")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds that each program is played with")
     parser.add_argument(
@@ -110,6 +115,7 @@ def _entries(paths: list[Path]) -> Iterator[tuple[str, PoolEntry]]:
 
 async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
     settings = RuntimeChecks(seeds=tuple(range(args.seeds)))
+    domain = None if args.domain == "auto" else find_domain(args.domain)
     tally = _Tally(keep=args.sarif or args.statistics)
     async with AsyncExitStack() as stack:
         sandbox = None if args.static else _sandbox()
@@ -117,7 +123,6 @@ async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
             stack.push_async_callback(sandbox.close)
 
         async def work(item: tuple[str, PoolEntry]) -> Checked:
-            domain: Domain | None = None if args.domain == "auto" else args.domain
             environment = item[1].environment
             return await check_program(sandbox, environment.source, settings, domain, environment.hint)
 

@@ -20,7 +20,7 @@ from spadework.cli.environments.names import shown_names
 from spadework.cli.faults import print_faults
 from spadework.cli.ticker import Ticker
 from spadework.config import RunConfig
-from spadework.envs.check.players import encode
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import ConfigError, RunError, cause_lines, causes
 from spadework.intervals import Interval, welch_interval
@@ -146,11 +146,11 @@ async def _by_model(config: RunConfig, plays: Sequence[Play], console: Console) 
 
 
 async def _by_hand(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
-    domain = plays[0].environment.domain
+    dialogue = find_domain(plays[0].environment.domain).dialogue
 
     def ask(text: str) -> str:
         console.print(text, markup=False, soft_wrap=True)
-        return encode(input("> "), domain)
+        return dialogue.encode(input("> "))
 
     sandbox = build.build_sandbox(config)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 from collections import defaultdict
@@ -12,6 +13,9 @@ from pathlib import Path
 
 from spadework import build
 from spadework.envs.check.program import in_order
+from spadework.envs.registry import find_domain
+from spadework.envs.sandbox.base import Limits, Sandbox
+from spadework.envs.watch import watch
 from spadework.errors import ConfigError, RunError, SandboxError
 from spadework.replay import Difference, replay_episode
 from spadework.runs.records import cycle_episodes, read_environments
@@ -25,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("episode", nargs="?", metavar="EPISODE_ID", help="one episode, by its id")
     parser.add_argument("--all", action="store_true", help="every episode of the run")
     parser.add_argument("--cycle", type=int, metavar="N", help="every episode of one cycle, counted from 0")
+    parser.add_argument("--states", action="store_true", help="with EPISODE_ID: print what each step changed")
     parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), metavar="N", help="episodes at a time")
 
 
@@ -32,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the verb: 0 when all come out as stored, 1 at a difference, 2 when one could not be replayed."""
     if sum((args.episode is not None, args.all, args.cycle is not None)) != 1:
         raise ConfigError("say what to replay: EPISODE_ID, --cycle N or --all")
+    if args.states and args.episode is None:
+        raise ConfigError("--states shows one episode: give its EPISODE_ID")
     store = RunStore.read(args.run)
     try:
         return asyncio.run(_replay(store, args))
@@ -65,6 +72,8 @@ async def _replay(store: RunStore, args: argparse.Namespace) -> int:
         played = [one for one in entered[episode.environment_id] if one.cycle <= episode.cycle]
         if not played:
             raise RunError(f"the run has no record of its environment {episode.environment_id}")
+        if args.states:
+            await _print_states(sandbox, played[-1], episode, limits)
         return await replay_episode(sandbox, played[-1], episode, limits, agent.return_type, agent.discount)
 
     try:
@@ -84,3 +93,16 @@ async def _replay(store: RunStore, args: argparse.Namespace) -> int:
     print("OK" if not (differing or failed) else f"{differing} differ, {failed} not replayed", end="")
     print(f": {same} of {same + differing + failed} episodes came out as stored")
     return 1 if differing else 2 * bool(failed)
+
+
+async def _print_states(sandbox: Sandbox, environment: Environment, episode: Episode, limits: Limits) -> None:
+    """Each action as its domain shows it, and what it changed in the state of the environment."""
+    domain = find_domain(environment.domain)
+    actions = [turn.action for turn in episode.turns]
+    seen = await watch(sandbox, domain, environment.source, (episode.seed, actions), limits)
+    for number, (action, watched) in enumerate(zip(actions, seen[1:], strict=False), 1):
+        for piece in domain.display.step(action):
+            arguments = f" {json.dumps(dict(piece.arguments))}" if piece.arguments else ""
+            print(f"turn {number}: {piece.kind} {piece.text!r}{arguments}")
+        for change in watched.changes:
+            print(f"  {change.where}: {json.dumps(change.before)} -> {json.dumps(change.after)}")

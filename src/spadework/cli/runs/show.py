@@ -17,6 +17,7 @@ from spadework.analysis.designs import outcomes
 from spadework.cli.progress import COLUMNS
 from spadework.config import RunConfig
 from spadework.config.differences import config_changes
+from spadework.domains.settings import settle
 from spadework.errors import SpadeworkError
 from spadework.runs.records import read_designs
 from spadework.runs.store import RunStore
@@ -80,7 +81,7 @@ def _summary(path: Path) -> dict[str, Any]:
     try:
         return {
             **_facts(store),
-            "settings": [str(change) for change in config_changes(RunConfig(), store.config)],
+            "settings": [str(change) for change in config_changes(settle(RunConfig()), store.config)],
             "attempts": outcomes(read_designs(store)),
             "environments": _environments(store),
         }

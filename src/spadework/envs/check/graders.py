@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.panel import Bench
-from spadework.envs.check.players import Play, decode, encode
+from spadework.envs.check.players import Play
 
 _INTEGER = re.compile(r"[-+]?\d+")
 _DECIMAL = re.compile(r"[-+]?\d*\.\d+")
@@ -59,7 +59,8 @@ def near_misses(answer: str) -> dict[str, str]:
 
 async def check(bench: Bench) -> list[Finding]:
     """Play variants of the oracle's last answer on each seed that it won."""
-    plays = [(each, answer) for each in bench.solved if each.win and (answer := decode(each.actions[-1], "games"))]
+    decode = bench.dialogue.decode
+    plays = [(each, answer) for each in bench.solved if each.win and (answer := decode(each.actions[-1]))]
     if len(plays) < 3:
         return []
     rejected = {kind: [not win for win in wins] for kind, wins in (await _by_kind(bench, plays, equivalents)).items()}
@@ -93,7 +94,7 @@ async def _by_kind(
 
 async def _wins(bench: Bench, variants: Sequence[tuple[Play, str]]) -> list[bool]:
     """Whether a play wins with another last answer, for each."""
-    scripts = [(each.seed, [*each.actions[:-1], encode(answer, "games")]) for each, answer in variants]
+    scripts = [(each.seed, [*each.actions[:-1], bench.dialogue.encode(answer)]) for each, answer in variants]
     return await bench.wins("variant", scripts)
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.players import Play, guesses, oracle, recite, scribbles
+from spadework.envs.domain import Domain
 from spadework.envs.levels import Levels, at_level, levels
-from spadework.envs.sandbox.base import Sandbox
+from spadework.envs.sandbox.base import Sandbox, Session
 from spadework.errors import ProgramError
 from spadework.intervals import welch_interval
 
@@ -58,7 +59,7 @@ class Seen:
         }
 
 
-async def check(sandbox: Sandbox, source: str, settings: RuntimeChecks) -> list[Finding]:
+async def check(sandbox: Sandbox, source: str, domain: Domain, settings: RuntimeChecks) -> list[Finding]:
     """Play level 0, the middle and the highest; nothing for a program without levels. Raises ``SandboxError``."""
     own = levels(source)
     if own is None:
@@ -67,7 +68,8 @@ async def check(sandbox: Sandbox, source: str, settings: RuntimeChecks) -> list[
     for level in _tried(own):
         try:
             async with AsyncExitStack() as stack:
-                one = await _look(stack, sandbox, at_level(source, level), level, settings)
+                pair = await _pair(stack, sandbox, at_level(source, level), settings)
+                one = await _look(pair, level, domain, settings)
         except ProgramError as error:
             if error.fault.code == "ENV204":
                 return []  # no solution(): nothing tells what a level asks for
@@ -84,22 +86,29 @@ def _tried(own: Levels) -> list[int]:
     return sorted({0, top // 2, top})
 
 
-async def _look(stack: AsyncExitStack, sandbox: Sandbox, source: str, level: int, settings: RuntimeChecks) -> Seen:
+async def _pair(
+    stack: AsyncExitStack, sandbox: Sandbox, source: str, settings: RuntimeChecks
+) -> tuple[Session, Session]:
+    """An instance to play, and one that lends the oracle its ``solution()``."""
     pair = []
     for _ in range(2):
         pair.append(await sandbox.open(source, settings.limits))
         stack.push_async_callback(pair[-1].close)
+    return pair[0], pair[1]
+
+
+async def _look(pair: tuple[Session, Session], level: int, domain: Domain, settings: RuntimeChecks) -> Seen:
     session, shadow = pair
     turns = min(session.max_turns, settings.limits.max_turns)
     seen = Seen(level)
     for seed in settings.seeds:
-        seen.solved.append(await oracle(session, shadow, seed, settings.domain, turns))
+        seen.solved.append(await oracle(session, shadow, seed, domain, turns))
     answers = [action for each in seen.solved for action in each.actions]
     rngs = [(max(settings.seeds) + 1 + number, random.Random(number)) for number in range(PLAYS)]
     openings = [each.opening for each in await recite(session, [(seed, ()) for seed, _ in rngs])]
     players = {
         "random": [
-            (seed, scribbles(rng, opening, turns, settings.domain))
+            (seed, scribbles(rng, opening, turns, domain.dialogue))
             for (seed, rng), opening in zip(rngs, openings, strict=True)
         ],
         "guessing": [(seed, guesses(rng, answers, turns)) for seed, rng in rngs],
@@ -107,7 +116,7 @@ async def _look(stack: AsyncExitStack, sandbox: Sandbox, source: str, level: int
     for name, scripts in players.items():
         seen.wins[name] = [float(each.win) for each in await recite(session, scripts)]
     seen.wins["clumsy"] = [
-        await _won(oracle(session, shadow, seed, settings.domain, turns, _clumsy(rng, answers))) for seed, rng in rngs
+        await _won(oracle(session, shadow, seed, domain, turns, _clumsy(rng, answers))) for seed, rng in rngs
     ]
     return seen
 

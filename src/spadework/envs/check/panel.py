@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.leaks import marked
-from spadework.envs.check.players import COPIERS, Play, decode, encode, guesses, recite, scribbles
+from spadework.envs.check.players import COPIERS, Play, guesses, recite, scribbles
+from spadework.envs.domain import Dialogue, Domain
 from spadework.envs.sandbox.base import Script, Session
 
 if TYPE_CHECKING:
@@ -130,10 +131,16 @@ class Bench:
     """Where the panel plays: one instance, reset for every play."""
 
     session: Session
+    domain: Domain
     settings: RuntimeChecks
     turns: int
     table: Table
     solved: Sequence[Play]
+
+    @property
+    def dialogue(self) -> Dialogue:
+        """How answers become actions in the program's domain."""
+        return self.domain.dialogue
 
     async def wins(self, name: str, scripts: Sequence[Script]) -> list[bool]:
         """Play ``scripts``, note it in the table, and tell which of them win."""
@@ -154,7 +161,7 @@ class Bench:
 
     def answers(self) -> list[str]:
         """The oracle's last answer on each seed that it won; calls of tools are none."""
-        found = (decode(each.actions[-1], self.settings.domain) for each in self.solved if each.win)
+        found = (self.dialogue.decode(each.actions[-1]) for each in self.solved if each.win)
         return [answer for answer in found if answer]
 
     def seed(self, index: int) -> int:
@@ -177,10 +184,7 @@ async def check(bench: Bench) -> list[Finding]:
 
 
 async def _noop(bench: Bench) -> list[Finding]:
-    idle = {"saying nothing": ""}
-    if bench.settings.domain == "tool_use":
-        idle["answering at once"] = encode("done", "tool_use")
-    for what, action in idle.items():
+    for what, action in {"saying nothing": "", **bench.domain.checks.idle}.items():
         wins = await bench.wins("no-op", [(seed, [action] * bench.turns) for seed in bench.settings.seeds])
         if any(wins):
             return [Finding("ENV402", f"{what} wins on seed {bench.seed(wins.index(True))}")]
@@ -188,10 +192,9 @@ async def _noop(bench: Bench) -> list[Finding]:
 
 
 async def _constant(bench: Bench) -> list[Finding]:
-    domain = bench.settings.domain
     common = [answer for answer, _ in Counter(bench.answers()).most_common(2)]
     for answer in dict.fromkeys([*common, "qzx", "1"]):
-        stubborn = partial(_say, bench, "constant", partial(_same, encode(answer, domain)))
+        stubborn = partial(_say, bench, "constant", partial(_same, bench.dialogue.encode(answer)))
         if await _wins_often(bench, stubborn, bench.settings.max_constant_wins):
             return [Finding("ENV404", f"{answer!r:.60} wins on nearly every one of {_SEEDS} seeds")]
     return []
@@ -244,12 +247,12 @@ async def _random_scripts(bench: Bench, kind: str, seeds: Sequence[int]) -> list
     if kind != "random words":
         return [(seed, guesses(rng, bench.said_on(seed), bench.turns)) for seed, rng in rngs]
     openings = await bench.openings(seeds)
-    return [(seed, scribbles(rng, openings[seed], bench.turns, bench.settings.domain)) for seed, rng in rngs]
+    return [(seed, scribbles(rng, openings[seed], bench.turns, bench.dialogue)) for seed, rng in rngs]
 
 
 async def _gibberish(bench: Bench) -> list[Finding]:
     """Nonsense must win nowhere: a seed that pays it is a free win inside of an honest mean."""
-    nonsense, seeds = encode("qzx", bench.settings.domain), bench.settings.seeds
+    nonsense, seeds = bench.dialogue.encode("qzx"), bench.settings.seeds
     wins = await bench.wins("gibberish", [(seed, [nonsense] * bench.turns) for seed in seeds])
     won = [seed for seed, win in zip(seeds, wins, strict=True) if win]
     if not won or len(won) == len(seeds):
@@ -259,7 +262,7 @@ async def _gibberish(bench: Bench) -> list[Finding]:
 
 async def _copied(bench: Bench) -> list[Finding]:
     """Answers marked as such in the first observation, or won by copying its last number, word or quotation."""
-    plays = [(each, answer) for each in bench.solved if (answer := decode(each.actions[-1], bench.settings.domain))]
+    plays = [(each, answer) for each in bench.solved if (answer := bench.dialogue.decode(each.actions[-1]))]
     shown = [answer for each, answer in plays if marked(each.opening, answer)]
     if plays and len(shown) >= bench.settings.min_copied_wins * len(plays):
         return [Finding("ENV501", f"the first observation marks {shown[0]!r:.60} as the answer")]
@@ -275,7 +278,7 @@ def _same(action: str, opening: str) -> str:
 
 
 def _copied_by(copier: Callable[[str], str | None], bench: Bench, text: str) -> str:
-    return encode(copier(text) or "-", bench.settings.domain)
+    return bench.dialogue.encode(copier(text) or "-")
 
 
 async def _feedback(bench: Bench) -> list[Finding]:
@@ -307,6 +310,6 @@ async def _err(
 
 async def _told(bench: Bench, seeds: Sequence[int]) -> dict[int, tuple[str, str]]:
     """A wrong answer on each of ``seeds``, and the feedback on it."""
-    wrong = {seed: (bench.said_on(seed) or [encode("-", bench.settings.domain)])[0] for seed in seeds}
+    wrong = {seed: (bench.said_on(seed) or [bench.dialogue.encode("-")])[0] for seed in seeds}
     plays = await recite(bench.session, [(seed, [action]) for seed, action in wrong.items()])
     return {each.seed: (wrong[each.seed], each.steps[0].observation) for each in plays}

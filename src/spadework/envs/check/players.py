@@ -8,12 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spadework.envs import contract
-from spadework.envs.actions import last_box
+from spadework.envs.domain import Dialogue, Domain
 from spadework.envs.sandbox.base import Script, Session, Step, act
 from spadework.errors import ProgramError
-from spadework.scan import parse_reply
-from spadework.types import WIN, Domain
+from spadework.types import WIN
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
@@ -84,7 +82,7 @@ async def oracle(
             raise ProgramError("ENV204", "solution() gave nothing")
         if not isinstance(answer, str | int | float) or isinstance(answer, bool) or answer == "":
             raise ProgramError("ENV407", f"solution() gave {answer!r:.80}, not text")
-        action = encode(str(answer), domain)
+        action = domain.dialogue.encode(str(answer))
         actions.append(slip(action) if slip else action)
         steps.append(replace(await act(session, actions[-1]), info={}))
         if steps[-1].done:
@@ -93,22 +91,7 @@ async def oracle(
     return Play(seed, opening.observation, tuple(actions), tuple(steps), tuple(session.tools))
 
 
-def encode(answer: str, domain: Domain) -> str:
-    """How an answer reaches the program: in a box (games), or in answer tags unless it is a call (tool use)."""
-    if domain == "games":
-        return answer if last_box(answer) is not None else contract.box(answer)
-    tagged = any(tag in answer for tag in ("<tool_call>", "<function=", "<answer>"))
-    return answer if tagged else f"<answer>{answer}</answer>"
-
-
-def decode(action: str, domain: Domain) -> str | None:
-    """The answer inside an action; ``None`` for a tool call."""
-    if domain == "games":
-        return last_box(action)
-    return parse_reply(action).answer
-
-
-def scribbles(rng: random.Random, opening: str, turns: int, domain: Domain) -> list[str]:
+def scribbles(rng: random.Random, opening: str, turns: int, dialogue: Dialogue) -> list[str]:
     """So many times something that stands in the first observation, or a small number, a letter or a yes."""
     text = _ends(opening)
     numbers, words = _NUMBER.findall(text), _WORD.findall(text)
@@ -116,7 +99,7 @@ def scribbles(rng: random.Random, opening: str, turns: int, domain: Domain) -> l
     said = []
     for _ in range(turns):
         pools: list[Sequence[str]] = [numbers, words, [str(rng.randint(0, 20))], "ABCD", ("yes", "no", "true", "false")]
-        said.append(encode(rng.choice(rng.choices(pools, weights)[0]), domain))
+        said.append(dialogue.encode(rng.choice(rng.choices(pools, weights)[0])))
     return said
 
 

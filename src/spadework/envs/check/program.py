@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from spadework.envs.check.findings import Finding, fatal
+from spadework.envs.check.leaks import check_hint
 from spadework.envs.check.panel import Statistics
-from spadework.envs.check.players import decode
-from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_hint, check_runtime, hidden_values
-from spadework.envs.check.static import check_source, domain_of
+from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_runtime
+from spadework.envs.check.static import check_source
+from spadework.envs.domain import Domain
+from spadework.envs.registry import recognise
 from spadework.envs.sandbox.base import Sandbox
-from spadework.types import Domain
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,7 +26,8 @@ class Checked:
     """What is said of one program; without statistics where it was not run."""
 
     findings: tuple[Finding, ...]
-    domain: Domain
+    domain: str
+    """The name of the domain that it was checked as."""
     statistics: Statistics | None = None
 
 
@@ -38,26 +40,26 @@ async def check_program(
     """
     static, known = await asyncio.to_thread(_check_static, source, domain)
     if sandbox is None or any(finding.code.startswith(("ENV0", "ENV1")) for finding in fatal(static)):
-        return Checked(static, known)
-    report = await check_runtime(sandbox, source, replace(settings, domain=known))
+        return Checked(static, known.name)
+    report = await check_runtime(sandbox, source, known, settings)
     said = {finding.code for finding in static}
     extra = tuple(finding for finding in report.findings if finding.code not in said)
     about_hint = hint_findings(hint, report, known) if hint else []
-    return Checked((*static, *extra, *about_hint), known, report.statistics)
+    return Checked((*static, *extra, *about_hint), known.name, report.statistics)
 
 
 def _check_static(source: str, domain: Domain | None) -> tuple[tuple[Finding, ...], Domain]:
     """The static findings and the domain, read off the source where it is not given. Runs beside the event loop."""
-    known = domain or domain_of(source)
+    known = domain or recognise(source)
     return tuple(check_source(source, known)), known
 
 
 def hint_findings(hint: str, report: RuntimeReport, domain: Domain) -> list[Finding]:
     """``check_hint`` with what the oracle's plays show."""
-    answers = [decode(play.actions[-1], domain) or "" for play in report.oracle if play.win]
+    answers = [domain.dialogue.decode(play.actions[-1]) or "" for play in report.oracle if play.win]
     telling = [answer for answer in answers if answer != "done"]
     openings = [play.opening for play in report.oracle]
-    return check_hint(hint, telling, openings, hidden_values(report.oracle) if domain == "tool_use" else ())
+    return check_hint(hint, telling, openings, domain.checks.hidden(report.oracle))
 
 
 async def in_order(

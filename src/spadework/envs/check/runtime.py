@@ -6,21 +6,20 @@ in a process of its own repeats what the first did. Faults of the sandbox propag
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 
-from spadework.envs.check import graders, panel, runtime_tools
 from spadework.envs.check import levels as level_check
+from spadework.envs.check import panel
 from spadework.envs.check.findings import CODES, Finding, fatal
-from spadework.envs.check.leaks import check_hint, prints_formula
+from spadework.envs.check.leaks import prints_formula
 from spadework.envs.check.panel import Statistics, Table
-from spadework.envs.check.players import Play, encode, oracle, recite
-from spadework.envs.check.runtime_tools import hidden_values
+from spadework.envs.check.players import Play, oracle, recite
+from spadework.envs.domain import Domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session
 from spadework.errors import ProgramError
-from spadework.types import Domain
-
-__all__ = ["RuntimeChecks", "RuntimeReport", "Statistics", "check_hint", "check_runtime", "fatal", "hidden_values"]
 
 _PROBES = ("", "probe", "50", "7", "yes", "B", "(1, 2)", "1 2 3", "-0.5", "\\frac{1}{2}", "é∑ {}")
 
@@ -33,11 +32,10 @@ _ELSEWHERE = "\n_spadework_ballast = [bytearray(size) for size in range(1, 4000,
 class RuntimeChecks:
     """What to run, and what is too much. A program's own ``max_turns`` bounds every play, capped by ``limits``."""
 
-    domain: Domain = "games"
     limits: Limits = field(default_factory=Limits)
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     probes: tuple[str, ...] = _PROBES
-    """What is said first, to see that step bears it; as answers, so they are boxed or tagged."""
+    """What is said first, to see that step bears it; each is encoded as an answer of the domain."""
     panel: bool = True
     """Whether the oracle, the no-op, the random and the other players play."""
     grading: bool = True
@@ -51,18 +49,36 @@ class RuntimeChecks:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A program on trial, as the checks of its domain see it."""
+
+    source: str
+    session: Session
+    """The instance that is played; it has been reset and played before."""
+    settings: RuntimeChecks
+    solved: Sequence[Play]
+    """The oracle's play of each seed; empty without an oracle."""
+    bench: panel.Bench | None
+    """Plays scripts and counts their wins; ``None`` where the settings leave the panel out."""
+    open: Callable[[str], Awaitable[Session]]
+    """Opens another instance, of the source with a text appended; it is closed when the check ends."""
+    findings: list[Finding]
+    """All that was found so far. Checks append to it, so that a fault on their way loses nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeReport:
     """Findings, errors first, and what the plays looked like."""
 
     findings: tuple[Finding, ...]
     statistics: Statistics
     oracle: tuple[Play, ...] = ()
-    """The oracle's play of each seed; what ``check_hint`` wants to know."""
+    """The oracle's play of each seed: what a hint must not give away is read off it."""
 
 
-async def check_runtime(sandbox: Sandbox, source: str, settings: RuntimeChecks) -> RuntimeReport:
-    """Run every check that ``settings`` ask for. Raises ``SandboxError`` only."""
-    check = _Check(sandbox, source, settings)
+async def check_runtime(sandbox: Sandbox, source: str, domain: Domain, settings: RuntimeChecks) -> RuntimeReport:
+    """Run every check of ``domain`` that ``settings`` ask for. Raises ``SandboxError`` only."""
+    check = _Check(sandbox, source, domain, settings)
     async with AsyncExitStack() as stack:
         try:
             await check.run(stack)
@@ -82,9 +98,10 @@ def _of_fault(error: ProgramError) -> Finding:
 class _Check:
     """One run of all checks over one program."""
 
-    def __init__(self, sandbox: Sandbox, source: str, settings: RuntimeChecks) -> None:
+    def __init__(self, sandbox: Sandbox, source: str, domain: Domain, settings: RuntimeChecks) -> None:
         self.sandbox = sandbox
         self.source = source
+        self.domain = domain
         self.settings = settings
         self.findings: list[Finding] = []
         self.table = Table()
@@ -95,17 +112,17 @@ class _Check:
         session = await self._open(stack)
         self.turns = min(session.max_turns, self.settings.limits.max_turns)
         first = await self._probe(session)
+        bench = None
         if self.settings.panel:
             await self._oracle(session, stack)
-            bench = panel.Bench(session, self.settings, self.turns, self.table, self.solved)
+            bench = panel.Bench(session, self.domain, self.settings, self.turns, self.table, self.solved)
             self.findings += await panel.check(bench)
-            if self.settings.grading and self.settings.domain == "games":
-                self.findings += await graders.check(bench)
-        if self.settings.domain == "tool_use":
-            await self._tools(session, stack)
+        opener = partial(self._open, stack)
+        trial = Trial(self.source, session, self.settings, self.solved, bench, opener, self.findings)
+        await self.domain.checks.runtime(trial)
         await self._repeat(session, first, stack)
         if self.settings.levels and self.settings.panel and not fatal(self.findings):
-            self.findings += await level_check.check(self.sandbox, self.source, self.settings)
+            self.findings += await level_check.check(self.sandbox, self.source, self.domain, self.settings)
 
     async def _open(self, stack: AsyncExitStack, suffix: str = "") -> Session:
         session = await self.sandbox.open(self.source + suffix, self.settings.limits)
@@ -114,7 +131,7 @@ class _Check:
 
     def _probes(self) -> list[str]:
         """What is said turn for turn, the last probe for ever."""
-        said = [encode(probe, self.settings.domain) if probe else "" for probe in self.settings.probes]
+        said = [self.domain.dialogue.encode(probe) if probe else "" for probe in self.settings.probes]
         return [said[min(turn, len(said) - 1)] for turn in range(self.turns)]
 
     async def _probe(self, session: Session) -> Play:
@@ -139,7 +156,7 @@ class _Check:
         shadow = await self._open(stack)
         try:
             for seed in self.settings.seeds:
-                self.solved.append(await oracle(session, shadow, seed, self.settings.domain, self.turns))
+                self.solved.append(await oracle(session, shadow, seed, self.domain, self.turns))
         except ProgramError as error:
             if error.fault.code != "ENV204":
                 raise
@@ -150,14 +167,6 @@ class _Check:
         lost = [each for each in self.solved if not each.win]
         if lost:
             self.findings.append(_lost(lost[0], len(lost), len(self.solved), self.turns))
-
-    async def _tools(self, session: Session, stack: AsyncExitStack) -> None:
-        self.findings += runtime_tools.live_schemas(self.source, session)
-        inside = await self._open(stack, runtime_tools.probe_for(self.source))
-        seen = await runtime_tools.look(inside, self.solved, self.settings.seeds)
-        won = bool(self.solved) and all(each.win for each in self.solved)
-        self.findings += runtime_tools.judge(seen, won)
-        self.findings += runtime_tools.underivable(self.solved, session.tools)
 
     async def _repeat(self, session: Session, first: Play, stack: AsyncExitStack) -> None:
         """The first play again: in a fresh process, and in the instance that has been played ever since."""

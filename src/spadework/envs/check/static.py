@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from spadework.envs.check import static_rules, static_tools
+from spadework.envs.check import static_rules
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.syntax import Function, Program, own_nodes, parameters, parse, required
-from spadework.types import Domain
+from spadework.envs.domain import Domain
 
 MAX_CHARACTERS = 200_000
 """A longer source is not a game: it is refused before it is parsed."""
@@ -20,7 +20,7 @@ _FENCE = re.compile(r"^\s*(```|~~~)", re.MULTILINE)
 
 
 def check_source(source: str, domain: Domain) -> list[Finding]:
-    """Every static finding of ``source``, by line. Runs nothing and raises nothing."""
+    """Every static finding of ``source`` as a program of ``domain``, by line. Runs nothing and raises nothing."""
     if len(source) > MAX_CHARACTERS:
         return [Finding("ENV001", f"the source has {len(source)} characters, more than {MAX_CHARACTERS}")]
     try:
@@ -30,20 +30,10 @@ def check_source(source: str, domain: Domain) -> list[Finding]:
     if len(program.nodes) > MAX_NODES:
         return [Finding("ENV001", f"the source has {len(program.nodes)} nodes, more than {MAX_NODES}")]
     try:
-        findings = [*_interface(program), *static_rules.check(program)]
-        if domain == "tool_use":
-            findings += static_tools.check(program)
+        findings = [*_interface(program), *static_rules.check(program), *domain.checks.static(program)]
     except RecursionError:
         return [Finding("ENV001", "an expression is nested too deeply")]
     return sorted(set(findings), key=lambda finding: (finding.line or 0, finding.code, finding.message))
-
-
-def domain_of(source: str) -> Domain:
-    """Tool use for a program that stands on one of its bases or defines tools; games for any other."""
-    try:
-        return "tool_use" if Program(parse(source)).tool_use else "games"
-    except SyntaxError:
-        return "games"
 
 
 def _parse_findings(source: str, error: SyntaxError) -> list[Finding]:

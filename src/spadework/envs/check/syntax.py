@@ -46,15 +46,12 @@ class Program:
     @property
     def provided_base(self) -> bool:
         """Whether the environment inherits from a class that this source does not define."""
-        names = {name for cls in self.lineage for name in _base_names(cls)}
-        return bool(names - set(self.classes) - {"object", "ABC"})
+        return bool(self.base_names - set(self.classes) - {"object", "ABC"})
 
     @property
-    def tool_use(self) -> bool:
-        """Whether it stands on one of the provided tool-use bases, or defines tools."""
-        names = {name for cls in self.lineage for name in _base_names(cls)}
-        has_tools = any(name.startswith("tool_") for name in self.methods)
-        return has_tools or bool(names & {"ToolUseBaseEnv", "SqliteToolEnv"})
+    def base_names(self) -> frozenset[str]:
+        """Names of all classes that the environment derives from, its own and provided ones."""
+        return frozenset(name for cls in self.lineage for name in _base_names(cls))
 
     def tools(self) -> dict[str, Function]:
         """The ``tool_NAME`` methods by NAME."""

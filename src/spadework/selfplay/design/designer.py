@@ -14,17 +14,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from spadework.config import DesignerSection, MemorySection
+from spadework.domains.settings import settle_designer
+from spadework.envs.domain import Domain
 from spadework.errors import FaultError, GraderError, PolicyError, SandboxError
 from spadework.policies.base import Completion, Message, Policy, SamplingParams
 from spadework.selfplay.design.examples import environment_id
 from spadework.selfplay.design.novelty import SeenPrograms
 from spadework.selfplay.design.program import extract_program
 from spadework.selfplay.design.prompts import Brief, design_messages, skeleton_grammar
-from spadework.selfplay.design.variants import draw_task
 from spadework.selfplay.keys import check_key, design_key, hint_key
 from spadework.selfplay.records import Example, JudgedProgram
 from spadework.text import word_ends
-from spadework.types import Design, Document, Domain, Environment, Fault, Key, Segment, derive_seed
+from spadework.types import Design, Document, Environment, Fault, Key, Segment, derive_seed
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
 """(skill, rng, fits) -> examples for the prompt."""
@@ -42,7 +43,7 @@ ModelCheck = Callable[[Policy, str, Key], Awaitable[tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class DesignTools:
-    """What the designer works with; the stages behind it are strangers to it."""
+    """What the designer calls. It knows the corpus, memory, validation and hints through these callables alone."""
 
     document: Callable[[int], Document] | None
     """Draws a document from a seed; none without a corpus."""
@@ -50,7 +51,7 @@ class DesignTools:
     validate: Callable[[str], Awaitable[JudgedProgram]]
     hint: WriteHint
     check: ModelCheck | None = None
-    """The policy's word on a program that was validated; none where it is not asked."""
+    """Asks the policy whether a validated program can be won; ``None`` where it is not asked."""
     document_tokens: int | None = None
     """Tokens kept of a document; all of it when unset."""
 
@@ -88,15 +89,20 @@ def cut_to_tokens(document: Document, limit: int, count: Callable[[str], int]) -
 
 
 def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
-    """The skills of a design cycle: a window over all of them that moves on by its own width (method section 2)."""
-    skills, width = settings.skills, settings.active_skills
+    """The skills of a design cycle: a window over all of them that moves on by its own width (method section 2).
+
+    Args:
+        settings: of the designer, settled: they name the skills (``domains.settings``).
+        cycle: one in which the designer writes.
+    """
+    skills, width = settings.skills, settings.active_skills or len(settings.skills)
     start = (cycle // settings.every) * width % len(skills)
     return tuple(skills[(start + i) % len(skills)] for i in range(width))
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A design in the making."""
+    """A design that is not finished: what was asked, and what the model has written so far."""
 
     id: str
     cycle: int
@@ -150,7 +156,7 @@ class _Draft:
             novelty=novelty,
         )
 
-    def environment(self, hint: str, domain: Domain, version: int) -> Environment:
+    def environment(self, hint: str, domain: str, version: int) -> Environment:
         """The accepted environment."""
         return Environment(
             id=environment_id(self.source),
@@ -185,7 +191,7 @@ class Designer:
     Args:
         settings: of the designer.
         memory: the share of the prompt that examples may take.
-        domain: of the run.
+        domain: the kind of environment that is designed.
         run_seed: seeds documents and examples.
         tools: corpus, memory, validation and hints, as callables.
     """
@@ -193,7 +199,8 @@ class Designer:
     def __init__(
         self, settings: DesignerSection, memory: MemorySection, domain: Domain, run_seed: int, tools: DesignTools
     ) -> None:
-        self.settings, self.memory, self.domain, self.run_seed, self.tools = settings, memory, domain, run_seed, tools
+        self.settings, self.memory = settle_designer(settings, domain), memory
+        self.domain, self.run_seed, self.tools = domain, run_seed, tools
         self.sampling = SamplingParams(
             settings.max_tokens,
             temperature=settings.temperature,
@@ -241,7 +248,7 @@ class Designer:
                 return draft.design(findings=(str(error),))
             if findings:
                 return draft.design(findings=findings, ran=ran)
-            return Candidate(draft, verdict, draft.environment("", self.domain, policy.version))
+            return Candidate(draft, verdict, draft.environment("", self.domain.name, policy.version))
 
     async def write_hint(self, policy: Policy, candidate: Candidate) -> tuple[Design, Environment | None]:
         """The candidate's hint, which makes it an environment; without a clean one its design is rejected."""
@@ -276,9 +283,7 @@ class Designer:
             return True
 
         examples = self.tools.examples(skill, rng, fits)
-        task = None
-        if self.domain == "tool_use":
-            task = draw_task(derive_seed(self.run_seed, "task", cycle, slot, attempt))
+        task = self.domain.briefing.draw_task(derive_seed(self.run_seed, "task", cycle, slot, attempt))
         brief = Brief(skill, document, task)
         messages, prefill = design_messages(self.settings, self.domain, brief, examples)
         parents = tuple(example.environment_id for example in examples)

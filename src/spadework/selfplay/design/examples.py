@@ -10,10 +10,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from spadework.envs.domain import Domain, Task
 from spadework.errors import ConfigError
-from spadework.selfplay.design.variants import Task
 from spadework.text import decode
-from spadework.types import Document, Domain, Environment
+from spadework.types import Document, Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ExampleEnvironment:
     document: Document
     environment: Environment
     task: Task | None = None
-    """Of tool use."""
+    """``None`` in a domain without variants."""
 
 
 def environment_id(source: str) -> str:
@@ -33,9 +33,10 @@ def environment_id(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
-def load_examples(folder: Path, domain: Domain) -> tuple[ExampleEnvironment, ...]:
-    """All ``NAME.py`` with ``NAME.toml`` of a folder, by name. Raises ``ConfigError`` naming file and key."""
-    return tuple(_load(path, domain) for path in sorted(folder.glob("*.py")))
+def load_examples(domain: Domain) -> tuple[ExampleEnvironment, ...]:
+    """All ``NAME.py`` with ``NAME.toml`` of the domain's folder, by name. Raises ``ConfigError`` with file and key."""
+    folder = domain.briefing.examples
+    return tuple(_load(path, domain) for path in sorted(folder.glob("*.py"))) if folder else ()
 
 
 def _load(path: Path, domain: Domain) -> ExampleEnvironment:
@@ -58,10 +59,13 @@ def _load(path: Path, domain: Domain) -> ExampleEnvironment:
         source=source,
         hint=hint.strip(),
         skill=skill,
-        domain=domain,
+        domain=domain.name,
         document_id=document.id,
         cycle=0,
         designer_version=0,
     )
-    task = Task(str(data.get("variant", "execute")), title.lower()) if domain == "tool_use" else None
+    try:
+        task = domain.briefing.example_task(str(data.get("variant", "")), title)
+    except ValueError as error:
+        raise ConfigError(f"{described}: variant: {error}") from None
     return ExampleEnvironment(path.stem, str(data.get("level", "")), document, environment, task)

@@ -8,10 +8,11 @@ from spadework.config import HintSection
 from spadework.envs.actions import strip_thinking
 from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import hint_findings
+from spadework.envs.domain import Domain
 from spadework.policies.base import Message, Policy, SamplingParams
 from spadework.selfplay.design.prompts import hint_messages
 from spadework.selfplay.records import JudgedProgram
-from spadework.types import Domain, Key
+from spadework.types import Key
 
 
 class HintWriter:
@@ -34,7 +35,7 @@ class HintWriter:
         return None
 
     def _leaks(self, hint: str, judged: JudgedProgram) -> bool:
-        """Whether it holds the answer, or in tool use a value that has to be looked up."""
+        """Whether it holds the answer, or a value that the player has to find out."""
         return judged.report is not None and bool(fatal(hint_findings(hint, judged.report, self.domain)))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spadework.selfplay.records import Example, Label
-from spadework.types import Domain, Environment
+from spadework.types import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Remembered:
     regret: float
     """NaN where the hinted arm was never played."""
 
-    def environment(self, domain: Domain) -> Environment:
+    def environment(self, domain: str) -> Environment:
         """To be played again, without its hint."""
         return Environment(
             id=self.environment_id,

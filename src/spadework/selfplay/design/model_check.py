@@ -1,7 +1,8 @@
-"""The model check of tool use (method section 4, stage 7): can every criterion be met by some tool?
+"""The model check (method section 4, stage 7): can every criterion be met by some tool?
 
-The policy judges. ``hard`` is kept, ``impossible`` rejects; a verdict that is empty or cannot be read is never an
-acceptance: it is asked for again, and after the last try it is a fault of the grader.
+The policy judges. A program with an ``impossible`` criterion is rejected, one with a ``hard`` criterion is kept. A
+verdict that is empty or cannot be read accepts nothing: it is asked for again, and after the last try it is a fault of
+the grader.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 
 from spadework.config import ValidationSection
 from spadework.envs.actions import strip_thinking
+from spadework.envs.domain import Domain
 from spadework.errors import GraderError
 from spadework.policies.base import Policy, SamplingParams
 from spadework.selfplay.design.prompts import model_check_messages
@@ -20,10 +22,10 @@ _LINE = re.compile(r"^\W*(?:criterion\s+)?(\d+)\W+(possible|hard|impossible)\b",
 
 
 class ModelCheck:
-    """Asks the policy about programs of tool use."""
+    """Asks the policy about programs of a domain whose briefing has a ``model_check`` prompt."""
 
-    def __init__(self, settings: ValidationSection) -> None:
-        self.settings = settings
+    def __init__(self, settings: ValidationSection, domain: Domain) -> None:
+        self.settings, self.domain = settings, domain
 
     async def __call__(self, policy: Policy, source: str, key: Key) -> tuple[str, ...]:
         """Why the program is rejected; empty when every criterion can be met.
@@ -32,7 +34,7 @@ class ModelCheck:
             GraderError: no try gave a verdict that can be read.
             PolicyError: the policy gave no answer.
         """
-        messages = model_check_messages(source)
+        messages = model_check_messages(self.domain, source)
         params = SamplingParams(self.settings.model_check_tokens)
         for attempt in range(self.settings.model_check_attempts):
             completion = await policy.chat(messages).reply(params, (*key, attempt))

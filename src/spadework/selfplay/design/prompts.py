@@ -1,19 +1,23 @@
-"""The prompts of both roles: Markdown files with ``$name`` places, filled here and nowhere else."""
+"""The prompts of both roles: Markdown files with ``$name`` places, filled here and nowhere else.
+
+A domain brings its own files (``envs.domain.Briefing``); ``levels.md`` is the same in all of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from string import Template
 
 from spadework.config import DesignerSection, HintSection, PlaySection
+from spadework.envs.domain import Domain, Task
+from spadework.errors import ConfigError
 from spadework.policies.base import Message
-from spadework.selfplay.design.variants import Task
 from spadework.selfplay.records import Example
-from spadework.types import Document, Domain
+from spadework.types import Document
 
 _LABELS = {
     "good": "A good environment from earlier, for its form and level (write a different {kind}):",
@@ -23,15 +27,31 @@ _LABELS = {
 FENCE = "```"
 
 
+def load_prompt(domain: Domain, name: str) -> Template:
+    """The prompt ``name`` of a domain. Raises ``ConfigError`` for one that the domain does not have."""
+    return Template(domain.briefing.text(f"{name}.md").strip())
+
+
+def fill_prompt(domain: Domain, name: str, places: Mapping[str, object]) -> str:
+    """The prompt ``name`` with its places filled. Raises ``ConfigError`` for a place that nothing fills."""
+    try:
+        return load_prompt(domain, name).substitute(places)
+    except KeyError as error:
+        problem = f"nothing fills ${error.args[0]}; there are {', '.join(f'${place}' for place in sorted(places))}"
+    except ValueError as error:
+        problem = f"{error}; write $$ for a dollar sign"
+    raise ConfigError(f"{domain.briefing.prompts.joinpath(f'{name}.md')}: {problem}")
+
+
 @cache
-def load_prompt(name: str) -> Template:
-    """The shipped prompt ``name``."""
-    return Template(files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
+def _levels() -> str:
+    """What the designer is told of a constructor that takes ``difficulty``."""
+    return files(__package__).joinpath("prompts", "levels.md").read_text(encoding="utf-8").strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What one design is to be about; ``task`` is that of tool use."""
+    """What one design is to be about; ``task`` is ``None`` in a domain without variants."""
 
     skill: str
     document: Document | None
@@ -39,8 +59,8 @@ class Brief:
 
 
 def skeleton_grammar(domain: Domain) -> str:
-    """The Lark grammar of what may follow a skeleton's head: two draws, one sum, one question, the usual step."""
-    return files(__package__).joinpath("prompts", f"skeleton_{domain}.lark").read_text(encoding="utf-8")
+    """The Lark grammar of what may follow a skeleton's head. Raises ``ConfigError`` for a domain without one."""
+    return domain.briefing.text("skeleton.lark")
 
 
 def design_messages(
@@ -57,48 +77,40 @@ def design_messages(
         given = document or Document("free", "any small idea of your own", {"title": skill})
         messages = [*skeleton_opening(domain), *shown, _skeleton_request(domain, given, brief)]
         return messages, skeleton_head(given.title, domain)
-    text = f"{document.text}" if document else "(none: choose a topic of your own)"
     shown_text = "\n\n".join(f"{_label(e, domain)}\n\n{FENCE}python\n{e.source.strip()}\n{FENCE}" for e in examples)
-    content = load_prompt(f"designer_{domain}").substitute(
-        skill=skill,
-        document=text,
-        examples=f"# Examples\n\n{shown_text}\n" if shown_text else "",
-        levels=f"\n{load_prompt('levels').template}" if settings.difficulty else "",
-        **_task_places(settings, domain, brief.task),
-    )
-    system = load_prompt(f"designer_{domain}_system").template
+    places = {
+        "skill": skill,
+        "document": document.text if document else "(none: choose a topic of your own)",
+        "examples": f"# Examples\n\n{shown_text}\n" if shown_text else "",
+        "levels": f"\n{_levels()}" if settings.difficulty else "",
+        "form": _form(settings, domain),
+    }
+    content = fill_prompt(domain, "designer", {**places, **(brief.task.places if brief.task else {})})
+    system = load_prompt(domain, "designer_system").template
     return [Message(role="system", content=system), Message(role="user", content=content)], ""
 
 
 def skeleton_opening(domain: Domain) -> list[Message]:
     """The system prompt of a small designer."""
-    return [Message(role="system", content=load_prompt(f"designer_{domain}_skeleton_system").template)]
+    return [Message(role="system", content=load_prompt(domain, "designer_skeleton_system").template)]
 
 
-def _task_places(settings: DesignerSection, domain: Domain, task: Task | None) -> dict[str, str]:
-    """What the places of the tool-use prompt hold that the games prompt has not."""
-    if domain == "games" or task is None:
-        return {}
-    form = load_prompt(f"designer_{domain}_{settings.form}").template
-    return {"domain": task.domain, "variant": task.variant, "brief": task.brief, "form": form}
+def _form(settings: DesignerSection, domain: Domain) -> str:
+    """What a domain that knows ``designer.form`` says of it; empty in the others."""
+    name = f"designer_{settings.form}"
+    return load_prompt(domain, name).template if domain.briefing.has(f"{name}.md") else ""
 
 
 def _skeleton_request(domain: Domain, document: Document, brief: Brief) -> Message:
     """What a small designer is asked for one document."""
-    content = load_prompt(f"designer_{domain}_skeleton").substitute(
-        title=document.title,
-        document=document.text,
-        skill=brief.skill,
-        variant=brief.task.variant if brief.task else "",
-    )
-    return Message(role="user", content=content)
+    variant = brief.task.variant if brief.task else ""
+    places = {"title": document.title, "document": document.text, "skill": brief.skill, "variant": variant}
+    return Message(role="user", content=fill_prompt(domain, "designer_skeleton", places))
 
 
-def skeleton_head(title: str, domain: Domain = "games") -> str:
+def skeleton_head(title: str, domain: Domain) -> str:
     """The given head of a program: fence, imports and a class line named for the document."""
-    if domain == "tool_use":
-        return load_prompt("head_tool_use").substitute(name=class_name(title)) + "\n"
-    return f"{FENCE}python\nimport random\n\n\nclass {class_name(title)}:\n"
+    return fill_prompt(domain, "head", {"name": class_name(title)}) + "\n"
 
 
 def class_name(title: str) -> str:
@@ -116,7 +128,7 @@ def split_program(source: str) -> tuple[str, str]:
 
 
 def _label(example: Example, domain: Domain) -> str:
-    return _LABELS[example.label].format(kind="game" if domain == "games" else "environment")
+    return _LABELS[example.label].format(kind=domain.briefing.noun)
 
 
 def _exchange(example: Example, skill: str, domain: Domain) -> list[Message]:
@@ -127,7 +139,7 @@ def _exchange(example: Example, skill: str, domain: Domain) -> list[Message]:
 
 def skeleton_hint_request(domain: Domain) -> Message:
     """What a small designer is asked right after its program: the hint reuses what the model has just read."""
-    return Message(role="user", content=load_prompt(f"hint_{domain}_skeleton").template)
+    return Message(role="user", content=load_prompt(domain, "hint_skeleton").template)
 
 
 def hint_messages(settings: HintSection, domain: Domain, source: str, history: Sequence[Message] = ()) -> list[Message]:
@@ -138,19 +150,19 @@ def hint_messages(settings: HintSection, domain: Domain, source: str, history: S
     if history:
         program = Message(role="assistant", content=f"{FENCE}python\n{source.strip()}\n{FENCE}")
         return [*history, program, skeleton_hint_request(domain)]
-    request = load_prompt(f"hint_{domain}").substitute(source=source.strip(), max_words=settings.max_words)
+    request = fill_prompt(domain, "hint", {"source": source.strip(), "max_words": settings.max_words})
     return [Message(role="user", content=request)]
 
 
-def model_check_messages(source: str) -> list[Message]:
-    """What the model is asked about the criteria of a tool-use program (method section 4, stage 7)."""
-    request = load_prompt("model_check_tool_use").substitute(source=source.strip())
+def model_check_messages(domain: Domain, source: str) -> list[Message]:
+    """What the model is asked about the criteria of a program (method section 4, stage 7)."""
+    request = fill_prompt(domain, "model_check", {"source": source.strip()})
     return [Message(role="user", content=request)]
 
 
 def agent_opening(settings: PlaySection, domain: Domain) -> tuple[Message, ...]:
     """The agent's system prompt and few-shot exchanges; it never changes within a run."""
-    system = settings.system or load_prompt(f"agent_{domain}_system").template
+    system = settings.system or load_prompt(domain, "agent_system").template
     shots = [
         message
         for shot in settings.few_shots

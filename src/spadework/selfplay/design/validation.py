@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from spadework.envs.check.findings import Finding, fatal
 from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_runtime
 from spadework.envs.check.static import check_source
+from spadework.envs.domain import Domain
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import SandboxError
 from spadework.selfplay.design.novelty import SeenPrograms
@@ -35,21 +36,28 @@ class Validator:
     """Judges programs; ``seen`` holds what was written before, and ``refuse_copies`` makes a copy a finding."""
 
     def __init__(
-        self, sandbox: Sandbox, checks: RuntimeChecks, seen: SeenPrograms | None = None, *, refuse_copies: bool = True
+        self,
+        sandbox: Sandbox,
+        domain: Domain,
+        checks: RuntimeChecks,
+        seen: SeenPrograms | None = None,
+        *,
+        refuse_copies: bool = True,
     ) -> None:
-        self.sandbox, self.checks, self.seen, self.refuse_copies = sandbox, checks, seen, refuse_copies
+        self.sandbox, self.domain, self.checks = sandbox, domain, checks
+        self.seen, self.refuse_copies = seen, refuse_copies
 
     async def __call__(self, source: str) -> Verdict:
         """Judge one program. Raises ``SandboxError`` when the sandbox failed twice."""
         if not source.strip():
             return Verdict(("ENV001 the reply holds no Python block",))
-        static = fatal(await asyncio.to_thread(check_source, source, self.checks.domain))
+        static = fatal(await asyncio.to_thread(check_source, source, self.domain))
         if static:
             return Verdict(_texts(static))
         try:
-            report = await check_runtime(self.sandbox, source, self.checks)
+            report = await check_runtime(self.sandbox, source, self.domain, self.checks)
         except SandboxError:
-            report = await check_runtime(self.sandbox, source, self.checks)
+            report = await check_runtime(self.sandbox, source, self.domain, self.checks)
         rejected = list(fatal(report.findings))
         ran = not any(finding.code.startswith(("ENV0", "ENV2")) for finding in rejected)
         if rejected or self.seen is None:

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from spadework import types
 from spadework.config import RunConfig
 from spadework.envs.check.players import Play
-from spadework.episode import first_observation, told
+from spadework.envs.registry import find_domain
+from spadework.episode import first_observation
 from spadework.policies.base import Chat, Hyperparameters, Message, Policy, Trainer
 from spadework.selfplay.design.examples import ExampleEnvironment
 from spadework.selfplay.design.prompts import (
@@ -30,10 +31,11 @@ from spadework.selfplay.records import Example
 from spadework.types import derive_seed
 
 EXAMPLE_EVERY = 3
-"""One design row in so many shows an example, as memory will; tokens are dear, and both prompts have to be known."""
+"""Every third design row shows an example. A run's prompts come with examples and without, so the model has to learn
+both; rows without one are shorter and cheaper."""
 
 OraclePlays = Callable[[ExampleEnvironment], Awaitable[Sequence[Play]]]
-"""Winning plays of an example."""
+"""Gives the oracle's winning plays of an example."""
 
 
 def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versions: str) -> str:
@@ -44,7 +46,7 @@ def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versi
         "warmup": config.warmup.model_dump(mode="json"),
         "memory": config.memory.model_dump(mode="json"),
         "designer": config.designer.model_dump(mode="json"),
-        "opening": list(agent_opening(config.play, config.domain)),
+        "opening": list(agent_opening(config.play, find_domain(config.domain))),
         "examples": [
             (e.document.text, e.environment.source, e.environment.hint, *([e.task.variant] if e.task else []))
             for e in examples
@@ -101,7 +103,7 @@ def _schedule(step: int, total: int) -> float:
 
 
 def _shown(config: RunConfig, example: ExampleEnvironment, examples: Sequence[ExampleEnvironment]) -> list[Example]:
-    """The example in the prompt, as memory will give one."""
+    """Other examples of the same skill, shown in the prompt as memory will show past environments."""
     rng = random.Random(derive_seed(config.run.seed, "warmup", example.name))
     same = [e.environment for e in examples if e.environment.skill == example.environment.skill and e is not example]
     drawn = rng.sample(same, min(config.memory.positive, len(same))) if config.memory.enabled else []
@@ -113,26 +115,28 @@ def _design_rows(
 ) -> list[types.TrainingRow]:
     """Document -> program, and program -> hint: one conversation for a small designer, two for a large one."""
     environment = example.environment
+    domain = find_domain(config.domain)
     brief = Brief(environment.skill, example.document, example.task)
-    messages, _ = design_messages(config.designer, config.domain, brief, shown)
+    messages, _ = design_messages(config.designer, domain, brief, shown)
     head, body = split_program(environment.source)
     chat = policy.chat(messages, prefill=head)
     chat.say(body)
     if config.designer.skeleton:
-        chat.observe(skeleton_hint_request(config.domain))
+        chat.observe(skeleton_hint_request(domain))
         chat.say(environment.hint)
         return _rows(chat, "designer", f"design/{example.name}")
-    asked = policy.chat(hint_messages(config.hint, config.domain, environment.source))
+    asked = policy.chat(hint_messages(config.hint, domain, environment.source))
     asked.say(environment.hint)
     return _rows(chat, "designer", f"design/{example.name}") + _rows(asked, "designer", f"hint/{example.name}")
 
 
 def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat:
+    domain = find_domain(config.domain)
     first = Message(role="user", content=first_observation(play.opening, hint))
-    chat = policy.chat([*agent_opening(config.play, config.domain), first], tools=play.tools)
+    chat = policy.chat([*agent_opening(config.play, domain), first], tools=play.tools)
     for number, action in enumerate(play.actions):
         if number:
-            for message in told(play.steps[number - 1].observation, play.actions[number - 1], config.domain):
+            for message in domain.dialogue.messages(play.steps[number - 1].observation, play.actions[number - 1]):
                 chat.observe(message)
         chat.say(action)
     return chat

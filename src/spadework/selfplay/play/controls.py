@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from spadework.envs.check.players import oracle
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Limits, Sandbox
 from spadework.errors import FaultError
 from spadework.rollout import Play
@@ -73,13 +74,14 @@ async def _answers(sandbox: Sandbox, plays: Sequence[Play], limits: Limits) -> T
 
 async def _oracle_texts(sandbox: Sandbox, environment: Environment, seeds: set[int], limits: Limits) -> Texts:
     texts: dict[tuple[str, int], str] = {}
+    domain = find_domain(environment.domain)
     try:
         played = await sandbox.open(environment.source, limits)
         try:
             shadow = await sandbox.open(environment.source, limits)
             try:
                 for seed in sorted(seeds):
-                    play = await oracle(played, shadow, seed, environment.domain, played.max_turns)
+                    play = await oracle(played, shadow, seed, domain, played.max_turns)
                     texts[environment.id, seed] = "\n".join(["Play this, turn by turn:", *play.actions])
             finally:
                 await shadow.close()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from spadework.envs.registry import DOMAINS, recognise_text
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError
 from spadework.runs.files import write_whole
@@ -25,7 +26,7 @@ from spadework.runs.records import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.packaged import packaged_pool
 from spadework.text import clean, clean_json, decode
-from spadework.types import Domain, Environment
+from spadework.types import Environment
 
 COLUMNS = (
     *("id", "source", "hint", "skill", "domain", "document_id", "cycle", "designer_version", "parents", "design_id"),
@@ -34,7 +35,6 @@ COLUMNS = (
 FORMAT = 2
 """Of our pools, in the metadata of the Parquet file. Version 0.1 wrote no number; a file without one is of format 1."""
 _FORMAT_KEY = "spadework.format"
-_TOOL_USE = re.compile(r"\b(?:ToolUseBaseEnv|SqliteToolEnv)\b|\bdef tool_\w+\(")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
 _NAMES = {
     "id": ("game_id", "id", "env_id"),
@@ -246,13 +246,13 @@ def _entry(row: Mapping[str, Any], source: Any, default: str, problem: str | Non
         elif wrong:
             problem = f"{wrong[0]} is {row[wrong[0]]!r}, not a whole number"
     name = str(_first(row, "file") or _first(row, "id") or default)
-    ours = "designer_version" in row and row.get("id")
+    ours = "designer_version" in row and bool(row.get("id"))
     environment = Environment(
         id=str(row["id"]) if ours else digest[:12],
         source=text,
         hint=clean(str(row.get("hint") or "")),
         skill=clean(str(_first(row, "skill") or "")),
-        domain=_domain(row.get("domain"), text),
+        domain=_domain(row.get("domain"), text, ours=ours),
         document_id=str(row.get("document_id") or _first(row, "id") or name),
         cycle=numbers["cycle"] or 0,
         designer_version=numbers["designer_version"] or 0,
@@ -308,7 +308,11 @@ def without_fences(source: str) -> str:
     return source
 
 
-def _domain(given: object, source: str) -> Domain:
-    if given in ("games", "tool_use"):
-        return "games" if given == "games" else "tool_use"
-    return "tool_use" if _TOOL_USE.search(source) else "games"
+def _domain(given: object, source: str, *, ours: bool) -> str:
+    """The domain that a row names, if we wrote the row or know the name; else what the text of the program shows.
+
+    Pools of others have columns of that name with another meaning.
+    """
+    if isinstance(given, str) and (given in DOMAINS.names() or (ours and given)):
+        return given
+    return recognise_text(source).name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spadework.envs.registry import DEFAULT_DOMAIN
 from spadework.envs.sandbox.packaged.names import RLVE_16, Entry, Named, entries
 from spadework.errors import ConfigError
 from spadework.types import Environment
@@ -37,7 +38,7 @@ def _environment(pool: Named, entry: Entry) -> Environment:
         source=str(named),
         hint="",
         skill=entry.skill,
-        domain="games",
+        domain=DEFAULT_DOMAIN,
         document_id=named.package,
         cycle=0,
         designer_version=0,

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from spadework.domains.games import GAMES
+from spadework.domains.tool_use import TOOL_USE
+from spadework.envs.check.leaks import check_hint
 from spadework.envs.check.players import oracle
 from spadework.envs.check.program import Checked, check_program, in_order
-from spadework.envs.check.runtime import RuntimeChecks, check_hint, check_runtime, hidden_values
+from spadework.envs.check.runtime import RuntimeChecks, check_runtime
+from spadework.envs.check.runtime_tools import hidden_values
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.envs.sandbox.process import ProcessSandbox
@@ -87,12 +91,12 @@ async def test_few_instances_are_opened(sandbox):
         return await start(source, limits)
 
     sandbox.open = counted
-    report = await check_runtime(sandbox, GOOD, RuntimeChecks())
+    report = await check_runtime(sandbox, GOOD, GAMES, RuntimeChecks())
     assert len(opened) == 3
     assert len(report.oracle) == 5
     tool = (ENVIRONMENTS / "tool_use" / "calendar.py").read_text()
     opened.clear()
-    await check_runtime(sandbox, tool, RuntimeChecks(domain="tool_use"))
+    await check_runtime(sandbox, tool, TOOL_USE, RuntimeChecks())
     assert len(opened) == 4
     assert not sandbox._live or all(instance.exited.done() for instance in sandbox._live)
 
@@ -101,17 +105,17 @@ async def test_a_fault_of_the_sandbox_is_no_finding():
     box = ProcessSandbox()
     await box.close()
     with pytest.raises(SandboxError):
-        await check_runtime(box, GOOD, RuntimeChecks())
+        await check_runtime(box, GOOD, GAMES, RuntimeChecks())
 
 
 async def test_the_same_check_twice_says_the_same(sandbox):
-    reports = [await check_runtime(sandbox, GOOD, RuntimeChecks()) for _ in range(2)]
+    reports = [await check_runtime(sandbox, GOOD, GAMES, RuntimeChecks()) for _ in range(2)]
     assert reports[0] == reports[1]
 
 
 async def test_without_a_panel_only_faults_and_seeds_are_looked_at(sandbox):
     coin = (ENVIRONMENTS / "broken" / "ENV403_coin_flip.py").read_text()
-    assert (await check_runtime(sandbox, coin, RuntimeChecks(panel=False))).findings == ()
+    assert (await check_runtime(sandbox, coin, GAMES, RuntimeChecks(panel=False))).findings == ()
 
 
 async def test_the_operand_of_a_question_is_no_leak(sandbox):
@@ -127,7 +131,7 @@ class LargestEnv:
     def solution(self):
         return str(max(self.ns))
 """
-    report = await check_runtime(sandbox, source, RuntimeChecks())
+    report = await check_runtime(sandbox, source, GAMES, RuntimeChecks())
     assert [str(finding) for finding in report.findings if finding.severity != "info"] == []
 
 
@@ -148,7 +152,7 @@ class StepsEnv:
     def solution(self):
         return str(self.n // 2)
 """
-    figures = (await check_runtime(sandbox, source, RuntimeChecks())).statistics
+    figures = (await check_runtime(sandbox, source, GAMES, RuntimeChecks())).statistics
     assert figures.oracle_turns == 2.0
     assert figures.reward_levels == (0.0, 0.5, 1.0)
     assert figures.partial_rewards
@@ -160,7 +164,7 @@ class StepsEnv:
 async def test_hidden_values_are_what_the_oracle_had_to_look_up(sandbox):
     source = (ENVIRONMENTS / "tool_use" / "retail_orders.py").read_text()
     played, shadow = [await sandbox.open(source, Limits()) for _ in range(2)]
-    hidden = hidden_values([await oracle(played, shadow, 0, "tool_use", 20)])
+    hidden = hidden_values([await oracle(played, shadow, 0, TOOL_USE, 20)])
     assert any(value.startswith("W") for value in hidden)
     assert "cancelled" not in hidden
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from spadework.envs.check.static import check_source, domain_of
+from spadework.envs.check.static import check_source
 from spadework.envs.check.syntax import Program, parse, required
 from spadework.envs.check.taint import player_text_calls
+from spadework.envs.registry import find_domain, recognise
 from spadework.resources import shipped
 
 ENVIRONMENTS = shipped("examples") / "environments"
@@ -23,17 +24,17 @@ class GoodEnv:
 
 
 def codes(source, domain="games"):
-    return {finding.code for finding in check_source(source, domain)}
+    return {finding.code for finding in check_source(source, find_domain(domain))}
 
 
 def test_a_good_program_has_no_findings():
-    assert check_source(GOOD, "games") == []
+    assert check_source(GOOD, find_domain("games")) == []
 
 
 @pytest.mark.parametrize("folder", ["games", "tool_use"])
 def test_bundled_environments_are_clean(folder):
     for path in sorted((ENVIRONMENTS / folder).glob("*.py")):
-        assert check_source(path.read_text(), domain_of(path.read_text())) == [], path.name
+        assert check_source(path.read_text(), recognise(path.read_text())) == [], path.name
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_what_does_not_parse_is_a_finding_and_never_an_exception(source):
 
 
 def test_findings_stand_in_the_order_of_their_lines_and_once():
-    lines = [finding.line for finding in check_source("import os\nimport sys\n" + GOOD, "games")]
+    lines = [finding.line for finding in check_source("import os\nimport sys\n" + GOOD, find_domain("games"))]
     assert lines == sorted(lines) == [1, 2]
 
 
@@ -122,13 +123,13 @@ class AEnv:
 
 
 def test_domains_are_read_off_the_source():
-    assert domain_of(GOOD) == "games"
-    assert domain_of("class AEnv(ToolUseBaseEnv): pass") == "tool_use"
-    assert domain_of("not python at all") == "games"
+    assert recognise(GOOD).name == "games"
+    assert recognise("class AEnv(ToolUseBaseEnv): pass").name == "tool_use"
+    assert recognise("not python at all").name == "games"
 
 
 def test_line_numbers_point_at_the_fault():
     path = Path(ENVIRONMENTS / "broken" / "ENV106_evaluates_the_action.py")
-    (finding,) = [one for one in check_source(path.read_text(), "games") if one.code == "ENV106"]
+    (finding,) = [one for one in check_source(path.read_text(), find_domain("games")) if one.code == "ENV106"]
     assert finding.line is not None
     assert "eval(text)" in path.read_text().splitlines()[finding.line - 1]

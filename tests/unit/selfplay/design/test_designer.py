@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spadework.config import DesignerSection, MemorySection
+from spadework.domains.games import GAMES
 from spadework.errors import PolicyError, SandboxError
 from spadework.selfplay.design.designer import Designer, DesignTools, active_skills, cut_to_tokens
 from spadework.selfplay.design.prompts import class_name, split_program
@@ -32,7 +33,7 @@ def designer(validate, hint=None, **settings):
         hint=write_hint,
     )
     section = DesignerSection(attempts=3, max_tokens=999, **settings)
-    return Designer(section, MemorySection(max_tokens=50), "games", 5, tools)
+    return Designer(section, MemorySection(max_tokens=50), GAMES, 5, tools)
 
 
 def writing(*programs):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from spadework.config import HintSection
-from spadework.envs.check.runtime import RuntimeChecks, check_runtime, hidden_values
+from spadework.domains.games import GAMES
+from spadework.domains.tool_use import TOOL_USE
+from spadework.envs.check.runtime import RuntimeChecks, check_runtime
+from spadework.envs.check.runtime_tools import hidden_values
 from spadework.resources import shipped
 from spadework.selfplay.design.hints import HintWriter, clean_hint
 from spadework.selfplay.design.validation import Verdict
@@ -14,8 +17,8 @@ GOOD = "Count first, then order the difference."
 
 
 async def judged(sandbox, source, domain):
-    settings = RuntimeChecks(domain=domain, seeds=(0, 1, 2), random_plays=0, grading=False)
-    return Verdict((), True, await check_runtime(sandbox, source, settings))
+    settings = RuntimeChecks(seeds=(0, 1, 2), random_plays=0, grading=False)
+    return Verdict((), True, await check_runtime(sandbox, source, domain, settings))
 
 
 async def write(domain, source, verdict, *hints):
@@ -25,20 +28,20 @@ async def write(domain, source, verdict, *hints):
 
 
 async def test_a_tool_use_hint_with_a_value_that_has_to_be_looked_up_is_written_again(sandbox):
-    verdict = await judged(sandbox, SOURCE, "tool_use")
+    verdict = await judged(sandbox, SOURCE, TOOL_USE)
     assert verdict.report is not None
     value = min(hidden_values(verdict.report.oracle))
     leaking = f"Order {value} of them."
-    assert await write("tool_use", SOURCE, verdict, leaking, "", f"Hint: {GOOD}\n\nmore") == (GOOD, [])
-    assert await write("tool_use", SOURCE, verdict, leaking) == (None, [])
-    assert (await write("tool_use", SOURCE, verdict, "Then answer done."))[0] is not None
+    assert await write(TOOL_USE, SOURCE, verdict, leaking, "", f"Hint: {GOOD}\n\nmore") == (GOOD, [])
+    assert await write(TOOL_USE, SOURCE, verdict, leaking) == (None, [])
+    assert (await write(TOOL_USE, SOURCE, verdict, "Then answer done."))[0] is not None
 
 
 async def test_a_games_hint_with_the_answer_is_written_again(sandbox, game):
-    verdict = await judged(sandbox, game, "games")
+    verdict = await judged(sandbox, game, GAMES)
     assert verdict.report is not None
     answer = verdict.report.oracle[0].actions[-1].removeprefix("\\boxed{").removesuffix("}")
-    assert await write("games", game, verdict, f"The answer is {answer}.", "Divide.") == ("Divide.", [])
+    assert await write(GAMES, game, verdict, f"The answer is {answer}.", "Divide.") == ("Divide.", [])
 
 
 def test_hints_are_cleaned():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spadework.config import DesignerSection, MemorySection, ValidationSection
+from spadework.domains.tool_use import TOOL_USE
 from spadework.errors import GraderError
 from spadework.selfplay.design.designer import Designer, DesignTools
 from spadework.selfplay.design.model_check import ModelCheck, read_verdict
@@ -37,21 +38,21 @@ def saying(*replies):
 
 
 async def test_hard_is_kept_and_impossible_rejected():
-    check = ModelCheck(ValidationSection())
+    check = ModelCheck(ValidationSection(), TOOL_USE)
     assert await check(saying("Criteria: 2\n1: hard\n2: possible"), "x", (0,)) == ()
     (why,) = await check(saying("Criteria: 2\n1: hard\n2: impossible"), "x", (0,))
     assert why == "MODEL criterion 2 cannot be met by any tool"
 
 
 async def test_an_unreadable_verdict_is_asked_for_again_and_then_a_fault():
-    check = ModelCheck(ValidationSection(model_check_attempts=3))
+    check = ModelCheck(ValidationSection(model_check_attempts=3), TOOL_USE)
     assert await check(saying("", "Well.", "Criteria: 1\n1: possible"), "x", (0,)) == ()
     with pytest.raises(GraderError, match="3 tries"):
         await check(saying("", "Well.", "Criteria: 1"), "x", (0,))
 
 
 async def test_a_verdict_that_was_cut_is_none():
-    check = ModelCheck(ValidationSection(model_check_tokens=27, model_check_attempts=1))
+    check = ModelCheck(ValidationSection(model_check_tokens=27, model_check_attempts=1), TOOL_USE)
     with pytest.raises(GraderError):
         await check(saying("Criteria: 1\n1: possible, but two is im..."), "x", (0,))
 
@@ -65,7 +66,7 @@ async def test_a_fault_of_the_grader_is_a_design_that_says_nothing():
 
     def designer(check):
         tools = DesignTools(None, lambda skill, rng, fits: (), accept, hint, check)
-        return Designer(DesignerSection(attempts=2, max_tokens=99), MemorySection(), "tool_use", 1, tools)
+        return Designer(DesignerSection(attempts=2, max_tokens=99), MemorySection(), TOOL_USE, 1, tools)
 
     async def fail(policy, source, key):
         raise GraderError("MODEL", "no verdict")

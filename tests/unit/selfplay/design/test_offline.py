@@ -1,6 +1,8 @@
 """Slots of an offline pool follow the design cycles of a run."""
 
 from spadework.config import DesignerSection
+from spadework.domains.games import GAMES
+from spadework.domains.settings import settle_designer
 from spadework.selfplay.design.designer import active_skills
 from spadework.selfplay.design.offline import slot_number, slot_place
 
@@ -13,6 +15,6 @@ def test_numbers_and_places_are_one_to_one():
 
 
 def test_all_skills_get_their_turn():
-    settings = DesignerSection(environments=3, every=4)
+    settings = settle_designer(DesignerSection(environments=3, every=4), GAMES)
     skills = [active_skills(settings, cycle)[slot] for cycle, slot in (slot_place(settings, n) for n in range(6))]
     assert sorted(skills) == sorted(settings.skills)

@@ -87,3 +87,11 @@ export function percent(value) {
 export function count(value) {
   return value === null || value === undefined ? "–" : value.toLocaleString("en");
 }
+
+// Where a step changed the state: a line for each place, what was there and what is there now.
+export function changesBox(changes) {
+  if (!changes?.length) return null;
+  const value = (one) => h("code", {}, visible(one === null ? "nothing" : JSON.stringify(one).slice(0, 300)));
+  return h("ul", { class: "small", "aria-label": "what changed" },
+    changes.slice(0, 50).map((change) => h("li", {}, visible(change.where || "the state"), ": ", value(change.before), " → ", value(change.after))));
+}

@@ -1,7 +1,7 @@
 // A game by hand: the program runs in the sandbox, one turn a request.
 
 import { post } from "ui/api.js";
-import { faultBox, field, flat, h, textBlock, visible } from "ui/dom.js";
+import { changesBox, faultBox, field, flat, h, textBlock, visible } from "ui/dom.js";
 
 export function playBox({ run, id, hint }) {
   let game = null;
@@ -41,7 +41,7 @@ export function playBox({ run, id, hint }) {
     const turn = h("div", { class: "turn" }, h("p", {}, "You: ", visible(said.action ?? "")));
     log.append(turn);
     if (said.fault) { turn.append(faultBox(said.fault)); end(); return; }
-    turn.append(textBlock(said.observation, `observation ${said.turn}`), h("p", {}, `turn ${said.turn}, reward ${said.reward}`));
+    turn.append(textBlock(said.observation, `observation ${said.turn}`), h("p", {}, `turn ${said.turn}, reward ${said.reward}`), changesBox(said.changes));
     if (said.ended) { log.append(h("p", { class: said.reward >= 1 - 1e-6 && said.ended === "terminated" ? "good" : "warn" }, h("strong", {}, `${said.ended === "terminated" ? "The game ended" : "Out of turns"}: last reward ${said.reward}.`))); end(); } else answer.focus();
   }
 

@@ -1,7 +1,4 @@
-"""The script of a toy tool-use run: it writes programs about levels in rooms, some broken, and serves them.
-
-For ``ScriptedPolicy``, as ``scripted.demo_script`` is for games.
-"""
+"""The script of a toy tool-use run: it writes programs about levels in rooms, some of them broken, and serves them."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from spadework.policies.base import Message
+from spadework.types import Message
 
 PROGRAM = '''\
 import random

@@ -1,9 +1,10 @@
-"""What a tool-use design is asked to be about beside its document: a variant of task and a domain, drawn by seed."""
+"""What a tool-use design is asked to be about beside its document: a variant of task and a service, drawn by seed."""
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+from spadework.envs.domain import Task
 
 VARIANTS = {
     "execute": (
@@ -19,7 +20,7 @@ VARIANTS = {
     ),
 }
 """Variant -> its weight among the draws, and what makes it."""
-DOMAINS = (
+SERVICES = (
     "retail orders",
     "travel booking",
     "telecom accounts",
@@ -31,23 +32,18 @@ DOMAINS = (
     "smart home",
     "project tracker",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A variant and a domain."""
-
-    variant: str
-    domain: str
-
-    @property
-    def brief(self) -> str:
-        """What makes the variant."""
-        return VARIANTS[self.variant][1]
+"""Kinds of service; each is as likely as the others."""
 
 
 def draw_task(seed: int) -> Task:
     """The task of one attempt."""
     rng = random.Random(seed)
     weights = [weight for weight, _ in VARIANTS.values()]
-    return Task(rng.choices(tuple(VARIANTS), weights)[0], rng.choice(DOMAINS))
+    return describe_task(rng.choices(tuple(VARIANTS), weights)[0], rng.choice(SERVICES))
+
+
+def describe_task(variant: str, service: str) -> Task:
+    """The task of a variant about a service. Raises ``ValueError`` for an unknown variant."""
+    if variant not in VARIANTS:
+        raise ValueError(f"there is no variant {variant!r}; there are {', '.join(VARIANTS)}")
+    return Task(variant, {"domain": service, "variant": variant, "brief": VARIANTS[variant][1]})
