@@ -13,7 +13,7 @@ from spadework.config.files import load_config
 from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.errors import PolicyError, RunError
 from spadework.jobs.heldout import play_heldout
-from spadework.study.spec import HeldOut
+from spadework.study.spec import HeldOutSettings
 from spadework.testing.scripted import PROGRAM, ScriptedPolicy, demo_script
 from spadework.types import Environment
 
@@ -35,7 +35,7 @@ def failing(failures: int) -> ScriptedPolicy:
 async def played(policy: ScriptedPolicy, sandbox: ProcessSandbox) -> dict[str, Any]:
     environment = Environment("e", PROGRAM.format(low=1, high=9), "", "", "games", "", 0, 0)
     settings = build.build_play(load_config("scripted"))
-    return await play_heldout(policy, sandbox, [environment], settings, HeldOut(pool="p", episodes=4))
+    return await play_heldout(policy, sandbox, [environment], settings, HeldOutSettings(pool="p", episodes=4))
 
 
 async def test_a_dead_server_gives_no_win_rate(sandbox: ProcessSandbox) -> None:
