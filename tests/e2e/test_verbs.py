@@ -13,11 +13,11 @@ from tests.runs import story
 
 from spadework.cli import main
 from spadework.config.files import override_config
+from spadework.domains.games_demo import PROGRAM
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
 from spadework.selfplay.pool.files import load_pool
 from spadework.selfplay.score.rescore import moved, rescore, stored_scores
-from spadework.testing.scripted import PROGRAM
 
 QUICK = [
     *("--set", "run.deterministic=true", "--set", "validation.panel=false", "--set", "validation.seeds=2"),

@@ -104,7 +104,8 @@ def test_one_cycle_is_collected_as_the_run_collects_it(run):
 
 
 def test_a_policy_of_ones_own_collects():
-    from spadework.testing.scripted import ScriptedPolicy, demo_script
+    from spadework.domains.games_demo import demo_script
+    from spadework.testing.scripted import ScriptedPolicy
 
     policy = ScriptedPolicy(demo_script)
     assert spadework.collect(SMALL, policy).sequences == spadework.collect(SMALL).sequences

@@ -10,11 +10,12 @@ import pytest
 
 from spadework import build
 from spadework.config.files import load_config
+from spadework.domains.games_demo import PROGRAM, demo_script
 from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.errors import PolicyError, RunError
 from spadework.jobs.heldout import play_heldout
 from spadework.study.spec import HeldOutSettings
-from spadework.testing.scripted import PROGRAM, ScriptedPolicy, demo_script
+from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Environment
 
 
