@@ -83,8 +83,8 @@ def test_a_shipped_config_is_listed_shown_and_extended(
 
 
 def test_changes_tell_what_a_run_may_go_on_under() -> None:
-    changed = override_config(RunConfig(), ["run.cycles=3", "track.project=x", "update.lr=1.0", "play.concurrency=2"])
-    found = config_changes(RunConfig(), changed)
+    overrides = ["run.cycles=3", "track.project=x", "update.lr=1.0", "play.concurrency=2"]
+    found = config_changes(default_config(), override_config(default_config(), overrides))
     assert [(str(one), one.free) for one in found] == [
         ("run.cycles: 400 -> 3", True),
         ("play.concurrency: 256 -> 2", True),

@@ -28,10 +28,10 @@ def test_shares_of_attempts() -> None:
         design("g", findings=(), fault=Fault("model", "ENGINE", "")),
         design("h", findings=(), fault=Fault("grader", "MODEL", "")),
     ]
-    metrics = summarise(designs, (), (), CycleScores([], [], [], {}), ())
+    metrics = summarise(designs, (), (), CycleScores([], [], [], {}, {}), ())
     told = {
         name: metrics[f"designer/{name}"] for name in ("mended_share", "hung_share", "faulted_share", "valid_share")
     }
     assert told == {"mended_share": 1 / 8, "hung_share": 2 / 8, "faulted_share": 3 / 8, "valid_share": 1 / 5}
     assert (metrics["designer/attempts"], metrics["faults/other"]) == (8, 3)
-    assert not any("share" in name for name in summarise((), (), (), CycleScores([], [], [], {}), ()))
+    assert not any("share" in name for name in summarise((), (), (), CycleScores([], [], [], {}, {}), ()))
