@@ -13,7 +13,6 @@ from pathlib import Path
 from spadework.analysis.diversity import text_diversity
 from spadework.config import EndpointSection, RunConfig
 from spadework.corpus.documents import Corpus
-from spadework.domains.settings import settle
 from spadework.envs.check.players import Play, oracle
 from spadework.envs.check.runtime import RuntimeChecks
 from spadework.envs.registry import find_domain
@@ -304,7 +303,6 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
 
     Raises ``ConfigError`` for an anchor or a pool that does not exist.
     """
-    config = settle(config)
     examples = bundled_examples(config) if config.pool.seed_examples or config.pool.anchors else ()
     anchors = _anchors(config, examples)
     source = _pool_source(config, anchors)
@@ -414,7 +412,6 @@ async def build_warm_engine(config: RunConfig, sandbox: Sandbox, note: Note) -> 
     """The engine, warmed up on the bundled examples first when the config asks for it; the result is cached."""
     if not config.warmup.enabled:
         return build_engine(config)
-    config = settle(config)
     examples = [e for e in bundled_examples(config) if e.level in config.warmup.levels]
     families = [family.model_dump_json() for family in lesson_families(config)] if config.lessons.families else []
     folder = cache_dir() / "warmup" / warmup_hash(config, examples, "\n".join([_versions(), *families]))

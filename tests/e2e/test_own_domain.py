@@ -99,4 +99,5 @@ def test_a_run_can_be_read_where_its_domain_is_gone(tmp_path: Path) -> None:
 
 def test_a_misspelt_domain_is_told_before_anything_starts() -> None:
     done = cli("train", "scripted", "--dry-run", "--set", "domain=gams")
-    assert done.returncode == 2 and "scripted: domain: there is no domain 'gams'; the nearest is 'games'" in done.stderr
+    assert done.returncode == 2
+    assert "--set domain=gams: there is no domain 'gams'; the nearest is 'games'" in done.stderr

@@ -110,6 +110,14 @@ def test_an_estimator_of_ones_own_trains_a_run(tmp_path: Path) -> None:
     assert checked
 
 
+def test_a_part_is_found_in_a_file_wherever_it_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = shipped("examples") / "plugin_reward.py"
+    monkeypatch.chdir(tmp_path)
+    config = override_config(load_config("scripted"), [f"reward.type={file}:Target", "reward.Target.rate=0.5"])
+    reward = build_reward(config.reward)
+    assert type(reward).__name__ == "Target" and reward.settings.rate == 0.5
+
+
 def test_an_installed_part_goes_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = tmp_path / "target_reward-1.0.dist-info"
     made.mkdir()

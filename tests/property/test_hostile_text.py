@@ -155,9 +155,8 @@ def stored(folder: Path, steps: list[Step], fault: Fault, reply: str) -> RunStor
     episode = Episode("0-e-u0", 0, "e", "unhinted", 0, 1, turns, (), "fault", 0.0, steps[-1].observation, fault)
     design = Design("d", 0, 0, 0, reply, reply, (reply,), reply, reply, ECHO, (), (str(fault),), fault=fault)
     store = RunStore.create(folder, RunConfig.model_validate({"model": {"name": "scripted"}}))
-    store.commit(
-        CycleRecord(0, [environment], [design], (), [], [], [episode], (), {"pool/size": 1.0}), checkpoint=None
-    )
+    record = CycleRecord(0, [environment], [design], episodes=[episode], metrics={"pool/size": 1.0})
+    store.commit(record, checkpoint=None)
     store.close()
     return RunStore.read(folder)
 

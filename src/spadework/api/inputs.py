@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.config import RunConfig
-from spadework.config.files import dump_config, load_config, parse_config
-from spadework.domains.settings import settle
+from spadework.config.files import dump_config, find_config, parse_config, read_tables
 from spadework.envs.registry import recognise
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError
@@ -41,15 +40,15 @@ def read_config(config: ConfigSource, settings: Mapping[str, Any] | None = None)
         >>> read_config("scripted", {"run.cycles": 3}).run.cycles
         3
     """
-    read = _read(config)
+    tables, where = _read(config)
+    given = parse_config(tables, where)
     if not settings:
-        return settle(read)
-    changes: dict[str, Any] = {}
+        return given
     for key, value in settings.items():
         for part in reversed(key.split(".")):
             value = {part: value}
-        changes = _merged(changes, value)
-    return settle(parse_config(_merged(dump_config(read), changes), "settings"), "settings")
+        tables = _merged(tables, value)
+    return parse_config(tables, "settings")
 
 
 def load_pool(path: str | Path) -> tuple[Environment, ...]:
@@ -130,19 +129,16 @@ def _environment(source: str) -> Environment:
     )
 
 
-def _read(config: ConfigSource) -> RunConfig:
+def _read(config: ConfigSource) -> tuple[dict[str, Any], str]:
+    """The tables of a config as they were written, without defaults, and what errors call their origin."""
     if isinstance(config, RunConfig):
-        return config
-    if isinstance(config, Path):
-        return load_config(str(config))
-    if isinstance(config, str) and not _is_toml(config):
-        return load_config(config)
+        return dump_config(config), "config"
+    if isinstance(config, Path) or (isinstance(config, str) and not _is_toml(config)):
+        return read_tables(str(config)), str(find_config(str(config)))
     where = "the config's TOML" if isinstance(config, str) else "the config's dict"
     data = _parsed(config) if isinstance(config, str) else dict(config)
     base = data.pop("extends", None)
-    if base is not None:
-        data = _merged(dump_config(load_config(str(base))), data)
-    return parse_config(data, where)
+    return (_merged(read_tables(str(base)), data) if base is not None else data), where
 
 
 def _is_toml(text: str) -> bool:

@@ -20,7 +20,6 @@ from spadework.config import RunConfig, estimate
 from spadework.config.differences import unlike_defaults
 from spadework.config.files import dump_config, find_config, load_config, override_config
 from spadework.config.toml import toml_text
-from spadework.domains.settings import settle
 from spadework.errors import ConfigError
 from spadework.run import train_run, until_stopped
 from spadework.runs.store import RunStore
@@ -76,11 +75,10 @@ def _run(args: argparse.Namespace) -> int:
 def _wanted_config(args: argparse.Namespace) -> RunConfig:
     """The config that is named; without a name that of the run to go on with. ``--set`` changes either."""
     if args.resume and args.config is None:
-        config, where = override_config(_stored_config(args.run), args.set), str(args.run)
+        config, where = override_config(_stored_config(args.run), args.set, str(args.run)), str(args.run)
     else:
         name = args.config or "laptop"
         config, where = load_config(name, args.set), str(find_config(name))
-    config = settle(config, where)
     build.check_trains(config)
     build.check_parts(config, where)
     return config

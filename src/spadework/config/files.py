@@ -1,14 +1,20 @@
-"""Config files: read, extended, overridden; and what is wrong with one, with the valid key that a wrong one meant."""
+"""Config files: read, extended, overridden; and what is wrong with one, with the valid key that a wrong one meant.
+
+Every config that a user gives passes ``_validated``, where its domain fills what it leaves unset and refuses what the
+domain cannot do. Only ``parse_stored_config`` leaves the domain out, so that a run can be read without the plug-in that
+its domain comes from.
+"""
 
 from __future__ import annotations
 
 import copy
 import difflib
+import importlib
 import tomllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -19,6 +25,9 @@ from spadework.errors import ConfigError, ConfigWarning
 from spadework.resources import shipped
 from spadework.text import decode
 
+Origin = Callable[[tuple[int | str, ...]], str]
+"""Path of a setting -> where it comes from; the empty path asks for the config as a whole."""
+
 
 def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
     """Read a TOML file, or a shipped config by its name, and apply ``section.key=value`` overrides.
@@ -26,13 +35,17 @@ def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
     A file may begin with ``extends = "other.toml"``: a file beside it, or the name of a shipped config. Old names of
     settings are understood, with a ``ConfigWarning`` each. Raises ``ConfigError``.
     """
-    path = find_config(name)
-    return _with_overrides(_read(path, ()), overrides, str(path))
+    return _with_overrides(read_tables(name), overrides, str(find_config(name)))
 
 
-def override_config(config: RunConfig, overrides: Sequence[str]) -> RunConfig:
-    """The config with ``section.key=value`` overrides. Raises ``ConfigError``."""
-    return _with_overrides(dump_config(config), overrides, "config")
+def override_config(config: RunConfig, overrides: Sequence[str], where: str = "config") -> RunConfig:
+    """The config with ``section.key=value`` overrides; ``where`` names its origin in errors. Raises ``ConfigError``."""
+    return _with_overrides(dump_config(config), overrides, where)
+
+
+def default_config() -> RunConfig:
+    """The config of a file that says nothing."""
+    return parse_config({}, "the defaults")
 
 
 def parse_config(data: Mapping[str, Any], where: str) -> RunConfig:
@@ -49,7 +62,12 @@ def parse_stored_config(data: Mapping[str, Any], where: str) -> RunConfig:
     for old in used:
         if old.loses_something:
             _warn(f"{where}: {old}")
-    return parse_config(current, where)
+    return _built(current, lambda loc: where)
+
+
+def read_tables(name: str) -> dict[str, Any]:
+    """The tables of a config file, or of a shipped config, over those that it extends. Raises ``ConfigError``."""
+    return _read(find_config(name), ())
 
 
 def dump_config(config: RunConfig) -> dict[str, Any]:
@@ -178,8 +196,16 @@ def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, override: str)
     data[last] = value
 
 
-def _validated(data: Mapping[str, Any], origin: Callable[[tuple[int | str, ...]], str]) -> RunConfig:
-    """``origin(path of a setting)`` says where it comes from; the empty path asks for the config as a whole."""
+def _validated(data: Mapping[str, Any], origin: Origin) -> RunConfig:
+    """The config as its domain settles it.
+
+    ``domains`` stands on a floor above this one, so it is found by name, as plug-ins are.
+    """
+    settle = importlib.import_module("spadework.domains.settings").settle
+    return cast("RunConfig", settle(_built(data, origin), lambda key, text: _line(tuple(key.split(".")), text, origin)))
+
+
+def _built(data: Mapping[str, Any], origin: Origin) -> RunConfig:
     try:
         return RunConfig.model_validate(_tuples(data))
     except ValidationError as error:
@@ -203,15 +229,17 @@ def _tuples(value: Any) -> Any:
     return value
 
 
-def _explain(problem: ErrorDetails, origin: Callable[[tuple[int | str, ...]], str]) -> str:
-    """One line of a ``ConfigError``."""
-    loc = problem["loc"]
-    key, where = ".".join(str(part) for part in loc), origin(loc)
-    message = problem["msg"].removeprefix("Value error, ")
+def _explain(problem: ErrorDetails, origin: Origin) -> str:
+    loc, message = problem["loc"], problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden" or _is_stray_key(loc):
         message = f"no such key{_nearest(loc)}"
-    named = f"{where}: {message}" if not key or where.startswith(f"--set {key}=") else f"{where}: {key}: {message}"
-    return named
+    return _line(loc, message, origin)
+
+
+def _line(loc: tuple[int | str, ...], message: str, origin: Origin) -> str:
+    """One line of a ``ConfigError``: where the setting ``loc`` comes from, its key, and what is wrong."""
+    key, where = ".".join(str(part) for part in loc), origin(loc)
+    return f"{where}: {message}" if not key or where.startswith(f"--set {key}=") else f"{where}: {key}: {message}"
 
 
 def _is_stray_key(loc: tuple[int | str, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from spadework.config import DesignerSection, RunConfig
 from spadework.envs.domain import Briefing, Domain
@@ -13,20 +13,25 @@ _PROMPTS = ("designer.md", "designer_system.md", "hint.md", "agent_system.md")
 _SKELETON_PROMPTS = ("designer_skeleton.md", "designer_skeleton_system.md", "head.md", "hint_skeleton.md")
 
 
-def settle(config: RunConfig, where: str = "") -> RunConfig:
-    """The config with its domain's skills where it names none; ``where`` names its origin in errors.
+def settle(config: RunConfig, line: Callable[[str, str], str]) -> RunConfig:
+    """The config with its domain's skills where it names none; ``spadework.config.files`` calls it for every config.
 
-    A config that is settled already stays as it is. Raises ``ConfigError`` for an unknown domain, with the nearest
-    name, and for settings that the domain has nothing for, with the key and the fix.
+    A config that is settled already stays as it is.
+
+    Args:
+        config: as it was given.
+        line: (key, what is wrong) -> a line of the error, which names the origin of that setting.
+
+    Raises:
+        ConfigError: there is no such domain, or it has nothing for some setting; a line each says how to mend it.
     """
-    prefix = f"{where}: " if where else ""
     try:
         domain = find_domain(config.domain)
     except ConfigError as error:
-        raise ConfigError(f"{prefix}domain: {error}") from None
+        raise ConfigError(line("domain", str(error))) from None
     problems = list(_problems(config, domain))
     if problems:
-        raise ConfigError("\n".join(f"{prefix}{problem}" for problem in problems))
+        raise ConfigError("\n".join(line(key, text) for key, text in problems))
     return config.model_copy(update={"designer": settle_designer(config.designer, domain)})
 
 
@@ -38,22 +43,29 @@ def settle_designer(settings: DesignerSection, domain: Domain) -> DesignerSectio
     return settings.model_copy(update={"skills": skills, "active_skills": active})
 
 
-def _problems(config: RunConfig, domain: Domain) -> Iterator[str]:
+def _problems(config: RunConfig, domain: Domain) -> Iterator[tuple[str, str]]:
+    """(key, what is wrong with it) of every setting that the domain has nothing for."""
     briefing, designer = domain.briefing, config.designer
     for name in _PROMPTS:
         if not briefing.has(name):
-            yield f"domain: {domain.name!r} has no prompt {name}; write {briefing.prompts.joinpath(name)}"
+            yield "domain", f"{domain.name!r} has no prompt {name}; write {briefing.prompts.joinpath(name)}"
     if designer.grammar and not briefing.has("skeleton.lark"):
-        yield f"designer.grammar: {_has_no(domain, 'grammar of skeleton designs')}; set it to false"
+        yield "designer.grammar", f"{_has_no(domain, 'grammar of skeleton designs')}; set it to false"
     if config.validation.model_check and not briefing.has("model_check.md"):
-        yield f"validation.model_check: {_has_no(domain, 'prompt for it')}; set it to false"
+        yield "validation.model_check", f"{_has_no(domain, 'prompt for it')}; set it to false"
     if designer.skeleton and (missing := _missing(briefing)):
-        yield f"designer.skeleton: {_has_no(domain, 'prompt ' + missing)}; set it to false"
-    if briefing.examples is None and (config.warmup.enabled or config.pool.seed_examples or config.pool.anchors):
-        yield f"warmup.enabled, pool.seed_examples and pool.anchors: {_has_no(domain, 'example environments')}"
+        yield "designer.skeleton", f"{_has_no(domain, 'prompt ' + missing)}; set it to false"
+    if briefing.examples is None:
+        for key, wanted, empty in (
+            ("warmup.enabled", config.warmup.enabled, "false"),
+            ("pool.seed_examples", config.pool.seed_examples, "false"),
+            ("pool.anchors", config.pool.anchors, "[]"),
+        ):
+            if wanted:
+                yield key, f"{_has_no(domain, 'example environments')}; set it to {empty}"
     skills = settle_designer(designer, domain).skills
     if (designer.active_skills or 0) > len(skills):
-        yield f"designer.active_skills is {designer.active_skills}, but there are {len(skills)} skills"
+        yield "designer.active_skills", f"it is {designer.active_skills}, but there are {len(skills)} skills"
 
 
 def _missing(briefing: Briefing) -> str:

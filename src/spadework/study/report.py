@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from spadework.config import RunConfig
 from spadework.config.differences import flat_settings
-from spadework.config.files import dump_config
-from spadework.domains.settings import settle
+from spadework.config.files import default_config, dump_config
 from spadework.errors import ConfigError
 from spadework.runs.files import write_text
 from spadework.significance import EXACT, PATTERNS, scipy_stats
@@ -188,7 +186,7 @@ def _settings(results: Results, frozen: Mapping[str, Any]) -> Iterator[Block]:
         f"`{frozen['file']}`, SHA-256 `{frozen['sha256']}`; seeds {', '.join(map(str, frozen['seeds']))}; {told}. "
         "`study.toml` and `frozen.json` hold the file and all resolved settings."
     )
-    defaults = flat_settings(dump_config(settle(RunConfig())))
+    defaults = flat_settings(dump_config(default_config()))
     common = flat_settings(frozen["configs"][""])
     yield Text("Of every arm, where it differs from the default:")
     yield Code("\n".join(f"{key} = {value}" for key, value in common.items() if value != defaults.get(key)))

@@ -12,7 +12,6 @@ from pydantic import Field, ValidationError, model_validator
 
 from spadework.config import RunConfig, Section
 from spadework.config.files import load_config
-from spadework.domains.settings import settle
 from spadework.errors import ConfigError
 from spadework.resources import shipped
 from spadework.text import decode
@@ -233,7 +232,7 @@ def resolve(study: Study, file: Path, arm: str | None, seed: int, source: str | 
     if own.pool is not None and source is not None:
         overrides.append(f"pool.source={source}")
     try:
-        config = settle(load_config(config_path(own.config or study.config, file), overrides))
+        config = load_config(config_path(own.config or study.config, file), overrides)
     except ConfigError as error:
         raise ConfigError(f"arm {arm}: {error}" if arm else str(error)) from None
     _check_checkpoints(study, config)

@@ -14,7 +14,7 @@ from spadework.analysis.environments import design_rows, finite, relatives
 from spadework.analysis.maps import KINDS, map_kinds, map_ways
 from spadework.config import RunConfig
 from spadework.config.differences import differing
-from spadework.domains.settings import settle
+from spadework.config.files import default_config
 from spadework.envs.check.codes import CODES
 from spadework.envs.registry import find_domain
 from spadework.errors import ConfigError, SpadeworkError
@@ -60,7 +60,7 @@ class Pages:
     def overview(self) -> Answer:
         """Every metric of every run, and which settings differ (for one run: from the defaults)."""
         configs = [run.config for run in self.runs]
-        compared = [settle(RunConfig()), *configs] if len(configs) == 1 else configs
+        compared = [default_config(), *configs] if len(configs) == 1 else configs
         rows = [{"key": key, "values": [_setting(value) for value in values]} for key, values in differing(compared)]
         names = [run.name for run in self.runs]
         return {

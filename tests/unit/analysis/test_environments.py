@@ -8,9 +8,8 @@ from tests.viewers import train
 
 from spadework.analysis.designs import outcomes
 from spadework.analysis.environments import _row, design_rows, environment_rows, relatives
-from spadework.config import RunConfig
 from spadework.config.differences import differing
-from spadework.config.files import override_config
+from spadework.config.files import default_config, override_config
 from spadework.runs.records import read_designs, read_environments
 from spadework.runs.store import RunStore
 
@@ -66,6 +65,6 @@ def test_relatives_go_by_generations_and_never_in_circles() -> None:
 
 
 def test_only_settings_that_differ_are_listed() -> None:
-    other = override_config(RunConfig(), ["run.seed=7", "memory.size=3"])
-    assert differing([RunConfig(), other]) == [("run.seed", [0, 7]), ("memory.size", [200, 3])]
+    other = override_config(default_config(), ["run.seed=7", "memory.size=3"])
+    assert differing([default_config(), other]) == [("run.seed", [0, 7]), ("memory.size", [200, 3])]
     assert differing([other, other]) == []

@@ -39,7 +39,7 @@ class Interrupts(spadework.NullObserver):
 
 
 try:
-    spadework.train(spadework.read_config("scripted", {"run.cycles": 50}), sys.argv[1], Interrupts())
+    spadework.train(spadework.read_config("scripted", {"run.cycles": 50, "run.checkpoint_minutes": 0}), sys.argv[1], Interrupts())
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -167,10 +167,17 @@ def test_a_config_is_read_from_every_form(tmp_path):
     assert (read.run.cycles, read.model.name) == (7, "scripted")
     assert spadework.read_config({"extends": "scripted", "run": {"cycles": 7}}) == read
     assert spadework.read_config("scripted", {"run.cycles": 7}) == read
-    assert spadework.read_config(read) is read
+    assert spadework.read_config(read) == read
     plain = spadework.read_config(tmp_path / "mine.toml")
     assert spadework.read_config(str(tmp_path / "mine.toml")) == plain
     assert plain.run.cycles == 7
+
+
+@pytest.mark.parametrize("base", ["scripted", 'extends = "scripted"', {"extends": "scripted"}])
+def test_a_config_has_the_skills_of_its_domain_whatever_it_was_read_from(base):
+    config = spadework.read_config(base, {"domain": "tool_use"})
+    assert config.designer.skills[0] == "API Orchestration"
+    assert spadework.read_config(spadework.RunConfig()).designer.skills[0] == "Mathematical Reasoning"
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_a_pool_as_other_tools_write_it(tmp_path: Path) -> None:
 def test_rows_of_a_pool_that_cannot_be_used_say_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = pool(tmp_path / "pool.parquet", source=[b"\xff\xfe", b"x = 1"], cycle=["1", "one"], sha256=["", ""])
     assert [why for _, why in import_pool(broken).failures] == [
-        "the program is not UTF-8",
+        "the program is not UTF-8: byte 0xff on line 1",
         "cycle is 'one', not a whole number",
     ]
     (tmp_path / "empty.parquet").write_bytes(b"")

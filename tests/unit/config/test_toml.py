@@ -13,7 +13,14 @@ from spadework.cli import main
 from spadework.config import RunConfig
 from spadework.config.descriptions import descriptions
 from spadework.config.differences import config_changes, unlike_defaults
-from spadework.config.files import dump_config, load_config, override_config, parse_config, shipped_configs
+from spadework.config.files import (
+    default_config,
+    dump_config,
+    load_config,
+    override_config,
+    parse_config,
+    shipped_configs,
+)
 from spadework.config.toml import toml_text
 from spadework.errors import ConfigError
 
@@ -32,7 +39,7 @@ def test_every_shipped_config_comes_back(name: str) -> None:
     for data in (dump_config(config), unlike_defaults(config)):
         for comments in (None, descriptions()):
             assert parse_config(tomllib.loads(toml_text(data, comments)), name) == config
-    assert unlike_defaults(RunConfig()) == {}
+    assert unlike_defaults(default_config()) == {}
 
 
 def test_tables_in_lists_and_unset_settings(tmp_path: Path) -> None:
@@ -76,8 +83,8 @@ def test_a_shipped_config_is_listed_shown_and_extended(
 
 
 def test_changes_tell_what_a_run_may_go_on_under() -> None:
-    changed = override_config(RunConfig(), ["run.cycles=3", "track.project=x", "update.lr=1.0", "play.concurrency=2"])
-    found = config_changes(RunConfig(), changed)
+    overrides = ["run.cycles=3", "track.project=x", "update.lr=1.0", "play.concurrency=2"]
+    found = config_changes(default_config(), override_config(default_config(), overrides))
     assert [(str(one), one.free) for one in found] == [
         ("run.cycles: 400 -> 3", True),
         ("play.concurrency: 256 -> 2", True),

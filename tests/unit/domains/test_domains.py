@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 import pytest
 
-from spadework.config import DesignerSection, HintSection, PlaySection, RunConfig
+from spadework.config import DesignerSection, HintSection, PlaySection
+from spadework.config.files import parse_config
 from spadework.domains.games import GAMES
-from spadework.domains.settings import settle
 from spadework.domains.tool_use import TOOL_USE
 from spadework.envs.check.codes import CODES, Code
 from spadework.envs.domain import Briefing, Change, Checks, Dialogue, Display, Domain, Shown, Task
@@ -84,7 +84,7 @@ def test_what_a_domain_lacks_cannot_be_switched_on(tmp_path: Path, monkeypatch: 
         (tmp_path / f"{name}.md").write_text("x")
     monkeypatch.setattr("spadework.domains.settings.find_domain", lambda name: bare)
     with pytest.raises(ConfigError, match=r"no prompt agent_system\.md; write .*agent_system\.md"):
-        settle(RunConfig(domain="bare"))
+        parse_config({"domain": "bare"}, "here")
     (tmp_path / "agent_system.md").write_text("x")
     for data, said in (
         ({"designer": {"skeleton": True}}, "designer.skeleton"),
@@ -93,8 +93,8 @@ def test_what_a_domain_lacks_cannot_be_switched_on(tmp_path: Path, monkeypatch: 
         ({"validation": {"model_check": True}}, "validation.model_check"),
     ):
         with pytest.raises(ConfigError, match=said):
-            settle(RunConfig.model_validate({"domain": "bare", **data}))
-    assert settle(RunConfig(domain="bare")).designer.skills == ("a",)
+            parse_config({"domain": "bare", **data}, "here")
+    assert parse_config({"domain": "bare"}, "here").designer.skills == ("a",)
 
 
 def test_an_example_of_an_unknown_variant_is_named(tmp_path: Path) -> None:

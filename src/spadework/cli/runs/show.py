@@ -15,9 +15,8 @@ from rich.table import Table
 
 from spadework.analysis.designs import outcomes
 from spadework.cli.progress import COLUMNS
-from spadework.config import RunConfig
 from spadework.config.differences import config_changes
-from spadework.domains.settings import settle
+from spadework.config.files import default_config
 from spadework.errors import SpadeworkError
 from spadework.runs.records import read_designs
 from spadework.runs.store import RunStore
@@ -81,7 +80,7 @@ def _summary(path: Path) -> dict[str, Any]:
     try:
         return {
             **_facts(store),
-            "settings": [str(change) for change in config_changes(settle(RunConfig()), store.config)],
+            "settings": [str(change) for change in config_changes(default_config(), store.config)],
             "attempts": outcomes(read_designs(store)),
             "environments": _environments(store),
         }

@@ -7,9 +7,8 @@ from collections import Counter
 import pytest
 
 from spadework.config import DesignerSection, HintSection, PlaySection, RunConfig
-from spadework.config.files import parse_config
+from spadework.config.files import default_config, override_config, parse_config
 from spadework.domains.games import GAMES
-from spadework.domains.settings import settle
 from spadework.domains.tool_tasks import SERVICES, VARIANTS, draw_task
 from spadework.domains.tool_use import SKILLS, TOOL_USE
 from spadework.errors import ConfigError
@@ -60,12 +59,12 @@ def test_the_other_tool_use_prompts():
 
 
 def test_a_domain_supplies_its_skills_unless_told_otherwise():
-    config = settle(RunConfig(domain="tool_use", designer=DesignerSection(every=8)))
+    config = override_config(RunConfig(domain="tool_use", designer=DesignerSection(every=8)), ())
     assert (config.designer.skills, config.designer.active_skills, config.designer.every) == (SKILLS, 6, 8)
-    assert settle(config) == config
-    config = settle(parse_config({"domain": "tool_use", "designer": {"skills": ["a", "b"]}}, "here"))
+    assert override_config(config, ()) == config
+    config = parse_config({"domain": "tool_use", "designer": {"skills": ["a", "b"]}}, "here")
     assert (config.designer.skills, config.designer.active_skills) == (("a", "b"), 2)
-    assert settle(RunConfig()).designer.active_skills == 3
+    assert default_config().designer.active_skills == 3
     for wrong in ({"designer": {"skills": 3}}, {"designer": 3}):
         with pytest.raises(ConfigError, match="designer"):
             parse_config({"domain": "tool_use", **wrong}, "here")
@@ -80,10 +79,10 @@ def test_a_domain_supplies_its_skills_unless_told_otherwise():
             {"domain": "tool_use", "designer": {"grammar": True, "skeleton": True}},
             ["c.toml: designer.grammar", "'tool_use'", "false"],
         ),
-        ({"designer": {"active_skills": 7}}, ["c.toml: designer.active_skills is 7", "6 skills"]),
+        ({"designer": {"active_skills": 7}}, ["c.toml: designer.active_skills: it is 7", "6 skills"]),
     ],
 )
 def test_what_a_domain_has_nothing_for_is_refused_with_file_key_and_fix(data, said):
     with pytest.raises(ConfigError) as caught:
-        settle(parse_config(data, "c.toml"), "c.toml")
+        parse_config(data, "c.toml")
     assert all(words in str(caught.value) for words in said), caught.value
