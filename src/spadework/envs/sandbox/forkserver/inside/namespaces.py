@@ -9,6 +9,7 @@ import platform
 from . import kernel
 
 NOBODY = 65534
+HOST_NAME = b"sandbox"
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 ALL = NEWUSER | NEWNET | NEWIPC | NEWUTS | NEWNS | NEWPID | NEWCGROUP
@@ -38,6 +39,7 @@ def enter() -> None:
     for file, text in (("setgroups", "deny"), ("uid_map", f"{NOBODY} {uid} 1"), ("gid_map", f"{NOBODY} {gid} 1")):
         with open(f"/proc/self/{file}", "w", encoding="ascii") as handle:
             handle.write(text)
+    kernel.LIBC.sethostname(HOST_NAME, len(HOST_NAME))  # the new namespace begins with the host's own name
 
 
 def empty_root() -> None:
