@@ -159,6 +159,13 @@ _STATIC = {
         "while True:\n    n += 1",
         "while n < limit:\n    n += 1",
     ),
+    "ENV111": Code(
+        "error",
+        "a module's private parts are reached for",
+        "A name with an underscore, or a module inside a module, leads around the list of imports; so does getattr on it.",
+        "random._os.getpid()",
+        "random.Random(seed).random()",
+    ),
     "ENV120": Code(
         "error",
         "a declared tool has no method",

@@ -17,7 +17,11 @@ def install() -> None:
     clocks: dict[str, Any] = {}
     for name in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
         clocks |= {name: tick, f"{name}_ns": lambda: int(tick() * 1e9)}
-    clocks |= {"sleep": SOURCE.sleep, "clock_gettime": lambda _: tick(), "clock_gettime_ns": lambda _: int(tick() * 1e9)}
+    clocks |= {
+        "sleep": SOURCE.sleep,
+        "clock_gettime": lambda _: tick(),
+        "clock_gettime_ns": lambda _: int(tick() * 1e9),
+    }
     clocks |= {name: _from_now(getattr(time, name)) for name in ("localtime", "gmtime", "ctime")}
     asctime, strftime, localtime = time.asctime, time.strftime, clocks["localtime"]
     clocks["asctime"] = lambda *at: asctime(*(at or (localtime(),)))
