@@ -162,7 +162,7 @@ _STATIC = {
     "ENV111": Code(
         "error",
         "a module's private parts are reached for",
-        "A name with an underscore, or a module inside a module, leads around the list of imports; so does getattr on it.",
+        "Names with an underscore and modules inside modules lead around the list of imports.",
         "random._os.getpid()",
         "random.Random(seed).random()",
     ),

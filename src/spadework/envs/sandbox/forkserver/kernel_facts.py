@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import resource
 import signal
@@ -16,16 +17,44 @@ from spadework.errors import FaultError, ProgramError, SandboxError
 
 BROKEN, NO_START, CLOSED, LOST, POOL_MEMORY = "SBX001", "SBX002", "SBX003", "SBX004", "SBX005"
 """Sandbox faults: a layer is missing; a child did not start; closed by the host; killed from outside; pool memory."""
+STOPPED = "stopped from outside the sandbox, by a signal or a debugger"
 CREDENTIALS = struct.Struct("iII")
 PAGE = resource.getpagesize()
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU seconds that a process has burnt; 0 when it is gone."""
+    """CPU seconds that a process has burnt; 0 when it is gone, or when ``cpu_source`` knows no way to tell."""
     try:
         return time.clock_gettime((~pid << 3) | 2)  # the kernel's name for another process's CPU clock
-    except OSError:
-        return 0.0
+    except (OSError, AttributeError):
+        return _cpu_ticks(pid) or 0.0
+
+
+def cpu_source(pid: int) -> str:
+    """Where ``cpu_seconds`` of a live process comes from; empty if this system does not tell it.
+
+    Some container runtimes refuse clocks of other processes; macOS has none.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        time.clock_gettime((~pid << 3) | 2)
+        return "the kernel's CPU clock of each process"
+    return "" if _cpu_ticks(pid) is None else "/proc, in steps of a hundredth of a second"
+
+
+def _cpu_ticks(pid: int) -> float | None:
+    try:
+        fields = proc(pid, "stat").rpartition(")")[2].split()  # the name in front may hold blanks and brackets
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+def stopped(pid: int) -> bool:
+    """Whether somebody has stopped a process, with SIGSTOP or a debugger. No program can do that to itself."""
+    try:
+        return proc(pid, "stat").rpartition(")")[2].split()[0] in ("T", "t")
+    except (OSError, IndexError):
+        return False
 
 
 def proc(pid: int, name: str) -> str:

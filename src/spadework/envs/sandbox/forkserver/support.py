@@ -6,8 +6,9 @@ import platform
 import sys
 from collections.abc import Mapping
 
+from spadework.envs.sandbox.forkserver.inside import wire
 from spadework.envs.sandbox.forkserver.inside.syscalls import MACHINES
-from spadework.envs.sandbox.forkserver.kernel_facts import BROKEN
+from spadework.envs.sandbox.forkserver.kernel_facts import BROKEN, NO_START
 from spadework.errors import SandboxError
 
 LAYERS = {
@@ -19,6 +20,8 @@ LAYERS = {
     "templates": "plays forked from a loaded program, on the zygote's word (Linux 5.5); speed, not safety",
     "landlock": "no files, TCP, signals to others (Linux 5.13, more with each version)",
     "namespaces": "own network, processes, users and an empty root",
+    "fixed_layout": "the same addresses at every start: id() and hash() of objects repeat; repeatability, not safety",
+    "cpu_clocks": "limits on CPU seconds are judged by CPU clocks; where there are none, by wall clocks",
 }
 """Every layer that ``doctor`` tells of."""
 LEAST = ("rlimits", "no_new_privs", "seccomp")
@@ -45,5 +48,19 @@ def check_layers(layers: Mapping[str, tuple[bool, str]], required: frozenset[str
         raise SandboxError(BROKEN, f"no such layer: {', '.join(sorted(unknown))}; there are {', '.join(LAYERS)}")
     missing = {name: layers[name][1] for name in sorted(required) if not layers[name][0]}
     if missing:
-        why = "; ".join(f"{name} ({reason})" for name, reason in missing.items())
-        raise SandboxError(BROKEN, f"layers of the sandbox are missing: {why}. {WAYS_OUT}")
+        raise missing_layers(missing)
+
+
+def missing_layers(missing: Mapping[str, str]) -> SandboxError:
+    """The fault that names each missing layer with its reason, and the ways out."""
+    why = "; ".join(f"{name} ({reason})" for name, reason in missing.items())
+    return SandboxError(BROKEN, f"layers of the sandbox are missing: {why}. {WAYS_OUT}")
+
+
+def start_fault(said: bytes) -> SandboxError:
+    """What a child that could not start says of it (``wire.HELLO`` it is not)."""
+    text = said.decode(errors="replace")
+    if text.startswith(wire.MISSING):
+        layer, _, why = text.removeprefix(wire.MISSING).partition(": ")
+        return missing_layers({layer: why})
+    return SandboxError(NO_START, "a sandboxed child did not start", text)

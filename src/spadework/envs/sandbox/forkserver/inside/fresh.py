@@ -23,8 +23,10 @@ def main(socket: int, config: dict[str, Any]) -> NoReturn:
         confine(socket, config["memory_mb"] << 20)
         where = wire.SOCKET
         os.write(where, wire.HELLO)
-    except BaseException:  # noqa: BLE001 - the host is told, whatever it was
-        os.write(where, traceback.format_exc().encode()[-4000:])
+    except BaseException as error:  # noqa: BLE001 - the host is told, whatever it was
+        missing = str(error).startswith(wire.MISSING)  # the socket was moved by then
+        said = str(error) if missing else traceback.format_exc()
+        os.write(wire.SOCKET if missing else where, said.encode()[-4000:])
         os._exit(1)
     sys.argv[:] = [""]
     serve(Runner(prelude, config["bases"]))

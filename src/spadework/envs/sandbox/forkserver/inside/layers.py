@@ -16,21 +16,27 @@ Layers = dict[str, tuple[bool, str]]
 """Name to whether it holds, and what it is or why it is missing."""
 
 
-def fix_layout() -> None:
-    """Start over without address randomisation: sets that are ordered by address come out the same every time."""
+def fix_layout() -> tuple[bool, str]:
+    """Start over without address randomisation: sets that are ordered by address come out the same every time.
+
+    Gives whether the layout is fixed, and what that means or why it is not; many containers refuse ``personality``.
+    """
     personality = kernel.LIBC.personality
     personality.argtypes = [ctypes.c_ulong]
-    if personality(CURRENT) & NO_RANDOM_LAYOUT:
-        return
-    personality(NO_RANDOM_LAYOUT)
-    if personality(CURRENT) & NO_RANDOM_LAYOUT:
+    before = personality(CURRENT)
+    if before >= 0 and before & NO_RANDOM_LAYOUT:
+        return True, "the same addresses at every start"
+    if before >= 0 and personality(NO_RANDOM_LAYOUT) >= 0 and personality(CURRENT) & NO_RANDOM_LAYOUT:
         os.execve(sys.executable, sys.orig_argv, dict(os.environ))
+    return False, "personality() is refused: id(), hash() of objects and orders by address change from start to start"
 
 
 def confine(without: set[str]) -> Layers:
     """Put every layer but those in ``without`` around this process; the caller may come back as a child of itself.
 
-    The order matters: root is given up before the user namespace is made, capabilities after the mounts, Landlock last.
+    The order matters. Root is given up first, so that the user namespace maps an ordinary user. Namespaces give the
+    capabilities that the mounts need, so capabilities are dropped after them. Landlock is last of those that children
+    inherit: it forbids mounting. Seccomp is only tried here, in children: each child installs its own.
     """
     layers: Layers = {"rlimits": (True, "memory, CPU, files, descriptors")}
     _first_to_die()

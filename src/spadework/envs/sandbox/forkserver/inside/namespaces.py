@@ -43,7 +43,11 @@ def enter() -> None:
 
 
 def empty_root() -> None:
-    """Swap the root for an empty read-only one (pivot_root(2) explains the stacked form)."""
+    """Swap the root for an empty read-only one.
+
+    Mounts become private first, or they would spread to the host. ``pivot_root`` of "." onto "." stacks the old root on
+    the new one, so that it can be unmounted without a folder to put it in (pivot_root(2)); a mere chroot could be left.
+    """
     mount = kernel.LIBC.mount
     mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
     _check(mount(b"none", b"/", None, RECURSIVE | PRIVATE, None), "mount private")

@@ -62,7 +62,7 @@ class Template:
         if not ancillary:
             os._exit(0)  # the zygote is gone
         (sock,) = array.array("i", ancillary[0][2])
-        if not self._frozen:
+        if not self._frozen:  # late, since the program is loaded by now: its objects are frozen too
             gc.collect()
             gc.freeze()  # or collections in the plays would copy every page
             self._frozen = True

@@ -31,8 +31,8 @@ def patch_type(cls: type, **members: Any) -> None:
     """Replace methods of a class that is written in C.
 
     A subclass would not do: the real class would still be reached through the type of a constant or of a result, or
-    through the class's ancestors. ``setattr`` refuses such a class, so its dictionary, which ``__dict__`` only wraps, is
-    changed; the interpreter is then told to forget what it has cached of it.
+    through the class's ancestors. ``setattr`` refuses such a class, so its dictionary, which ``__dict__`` only wraps,
+    is changed; the interpreter is then told to forget what it has cached of it.
     """
     (namespace,) = gc.get_referents(cls.__dict__)
     namespace.update(members)

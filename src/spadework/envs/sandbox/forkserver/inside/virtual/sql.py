@@ -31,7 +31,8 @@ def install() -> None:
     def connect_virtually(*arguments: Any, **options: Any) -> sqlite3.Connection:
         if len(arguments) <= FACTORY_AT:
             options.setdefault("factory", Connection)
-        return connect(*arguments, **options)
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        return connection
 
     Connection.__module__, Connection.__qualname__ = "sqlite3", "Connection"
     replace(sqlite3, connect=connect_virtually, Connection=Connection)

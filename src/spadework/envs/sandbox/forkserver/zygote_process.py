@@ -1,4 +1,4 @@
-"""The host's end of one zygote: births, kills, exits, and its own death."""
+"""The host's end of one zygote process: orders go out, births and exits come in, and its own death is seen to."""
 
 from __future__ import annotations
 
@@ -14,35 +14,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from spadework.envs.sandbox.base import Limits
-from spadework.envs.sandbox.forkserver import launch
+from spadework.envs.sandbox.forkserver import descriptors, launch
 from spadework.envs.sandbox.forkserver.inside import wire
 from spadework.envs.sandbox.forkserver.instance import START_SECONDS, Instance
-from spadework.envs.sandbox.forkserver.kernel_facts import LOST, NO_START, pass_descriptors
+from spadework.envs.sandbox.forkserver.kernel_facts import LOST, NO_START, STOPPED, cpu_source, pass_descriptors
 from spadework.errors import ProgramError, SandboxError
 
 MESSAGE = 1 << 16
 RETRY_SECONDS = 0.01
 
 
-class Nursery:
+class ZygoteProcess:
     """One zygote process and the instances that live under it."""
 
     def __init__(self, config: Mapping[str, Any], gate: asyncio.Semaphore) -> None:
         self.instances: dict[int, Instance] = {}
         self.layers: dict[str, tuple[bool, str]] = {}
-        self.held = 0
+        self.shared_bytes = 0
         """Bytes of memory that a child shares with its zygote from the start."""
         self.dead = False
+        self._born_at: dict[int, float] = {}
+        """When plays were born about which the zygote was asked, by the loop's clock."""
         self._gate = gate
         self._ids = 0
         self._loop = asyncio.get_running_loop()
         self._outbox: deque[tuple[bytes, list[socket.socket]]] = deque()
         self._ready: asyncio.Future[None] = self._loop.create_future()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # may find no descriptor
         with theirs:
             self._process = launch.start("zygote", theirs.fileno(), dict(config))
+        self._cpu_source = ""
         self._control.setblocking(False)
-        self._loop.add_reader(self._control.fileno(), self._heard)
+        self._loop.add_reader(self._control.fileno(), self._readable)
         self._blocked = False
 
     async def ready(self) -> None:
@@ -50,37 +53,37 @@ class Nursery:
         try:
             await asyncio.wait_for(asyncio.shield(self._ready), START_SECONDS)
         except TimeoutError:
-            self._lost("the zygote did not start")
+            self._end("the zygote did not start")
             raise SandboxError(NO_START, "the sandbox's fork server did not start in time") from None
 
     def spawn(self, limits: Limits, *, template: bool) -> Instance:
-        """A child that has loaded nothing yet."""
-        return self._birth(limits, {"do": "spawn", "memory": limits.memory_mb << 20, "template": template})
+        """A child that has loaded nothing yet. Raises ``SandboxError``, ``OutOfDescriptors`` among them."""
+        order = {"do": "spawn", "memory": limits.memory_mb << 20, "template": template, "wall": limits.wall_seconds}
+        return self._start(limits, order)
 
     def fork(self, template: Instance, limits: Limits) -> Instance:
-        """A child that has loaded what ``template`` has."""
-        return self._birth(limits, {"do": "fork", "template": template.id})
+        """A child that has loaded what ``template`` has. Raises ``SandboxError``, ``OutOfDescriptors`` among them."""
+        return self._start(limits, {"do": "fork", "template": template.id})
 
-    def _birth(self, limits: Limits, order: dict[str, Any]) -> Instance:
+    def _start(self, limits: Limits, order: dict[str, Any]) -> Instance:
         if self.dead:
             raise SandboxError(LOST, "the sandbox's fork server has died")
-        try:
+        with descriptors.opening():
             ours, theirs = socket.socketpair()
-        except OSError as error:
-            raise SandboxError(NO_START, f"no socket for another instance: {error.strerror}") from None
         self._ids += 1
         number = self._ids
         instance = Instance(ours, limits, lambda: self._kill(number), gate=self._gate)
-        instance.vouched = self._loop.create_future()
-        instance.id, instance.shared_bytes, instance.forked = number, self.held, order["do"] == "fork"
+        instance.zygote_pid = self._loop.create_future()
+        instance.id, instance.shared_bytes, instance.forked = number, self.shared_bytes, order["do"] == "fork"
+        instance.has_cpu_clock = bool(self._cpu_source)
         self.instances[number] = instance
-        self._say({**order, "ids": [number]}, [theirs])
+        self._send({**order, "ids": [number]}, [theirs])
         return instance
 
     def _kill(self, number: int) -> None:
-        self._say({"do": "kill", "ids": [number]}, [])
+        self._send({"do": "kill", "ids": [number]}, [])
 
-    def _say(self, message: dict[str, Any], sockets: list[socket.socket]) -> None:
+    def _send(self, message: dict[str, Any], sockets: list[socket.socket]) -> None:
         self._outbox.append((json.dumps(message).encode(), sockets))
         if len(self._outbox) == 1:
             self._flush()
@@ -95,7 +98,8 @@ class Nursery:
                 self._blocked = True
                 return
             except OSError as error:
-                if error.errno == errno.ETOOMANYREFS:  # of all descriptors that this user has on their way
+                # The kernel counts the descriptors that all processes of a user have on their way to another.
+                if error.errno == errno.ETOOMANYREFS:
                     self._loop.call_later(RETRY_SECONDS, self._flush)
                     return
                 break  # it is dying: reading tells
@@ -106,7 +110,7 @@ class Nursery:
             self._loop.remove_writer(self._control.fileno())
             self._blocked = False
 
-    def _heard(self) -> None:
+    def _readable(self) -> None:
         while not self.dead:
             try:
                 data = self._control.recv(MESSAGE)
@@ -115,14 +119,15 @@ class Nursery:
             except OSError:
                 data = b""
             if not data:
-                self._lost("the sandbox's fork server has died")
+                self._end("the sandbox's fork server has died")
                 return
-            self._obey(json.loads(data))
+            self._handle(json.loads(data))
 
-    def _obey(self, message: dict[str, Any]) -> None:
+    def _handle(self, message: dict[str, Any]) -> None:
         if "ready" in message:
             self.layers = {name: (bool(holds), str(why)) for name, (holds, why) in message["ready"].items()}
-            self.held = message["held"]
+            self.layers["cpu_clocks"] = self._find_cpu_clock()
+            self.shared_bytes = message["held"]
             self._ready.set_result(None)
         elif "failed" in message:
             fault = SandboxError(NO_START, "the sandbox's fork server did not start", message["failed"])
@@ -130,21 +135,57 @@ class Nursery:
         elif "born" in message:
             number, pid = message["born"]
             instance = self.instances.get(number)
-            if instance is not None and instance.vouched is not None:
-                instance.vouched.set_result(pid)
-        for number, status, reason in message.get("exits", ()):
-            self._exited(self.instances.pop(number, None), status, reason)
+            if instance is not None and instance.zygote_pid is not None:
+                instance.zygote_pid.set_result(pid)
+                if instance.forked:
+                    self._loop.call_later(instance.limits.load_seconds, self._ask_for_cpu, number, self._loop.time())
+        elif "cpu" in message:
+            number, cpu, stopped = message["cpu"]
+            self._judge_birth(number, cpu, stopped)
+        for number, status, code, reason in message.get("exits", ()):
+            self._exited(self.instances.pop(number, None), status, code, reason)
 
-    def _exited(self, instance: Instance | None, status: int, reason: str) -> None:
+    def _find_cpu_clock(self) -> tuple[bool, str]:
+        self._cpu_source = cpu_source(self._process.pid)
+        missing = "CPU time of other processes cannot be read: limits on CPU seconds are held to wall seconds"
+        return bool(self._cpu_source), self._cpu_source or missing
+
+    def _ask_for_cpu(self, number: int, born_at: float) -> None:
+        """Ask the zygote about a play that may be late: the host knows no process id of it before its hello."""
+        instance = self.instances.get(number)
+        if instance is not None and not instance.started and instance.fault is None and not self.dead:
+            self._born_at[number] = born_at
+            self._send({"do": "cpu", "ids": [number]}, [])
+
+    def _judge_birth(self, number: int, cpu: float | None, stopped: bool) -> None:
+        """Hold a play that has not said hello to the limits of loading: its program may act before that."""
+        born_at = self._born_at.pop(number)
+        instance = self.instances.get(number)
+        if instance is None or instance.started or instance.fault is not None:
+            return
+        limits, passed = instance.limits, self._loop.time() - born_at
+        used = passed if cpu is None else cpu
+        if used >= limits.load_seconds:
+            clock = "wall" if cpu is None else "CPU"
+            why = f"{used:.3f} {clock} seconds before it was ready; the limit is {limits.load_seconds}"
+            instance.fail(ProgramError(wire.HANG, why))
+        elif passed >= limits.wall_seconds:
+            why = f"not ready within {limits.wall_seconds} seconds"
+            instance.fail(SandboxError(LOST, STOPPED) if stopped else ProgramError(wire.HANG, why))
+        else:
+            left = min(limits.load_seconds - used, limits.wall_seconds - passed)
+            self._loop.call_later(max(left, RETRY_SECONDS), self._ask_for_cpu, number, born_at)
+
+    def _exited(self, instance: Instance | None, status: int, code: str, reason: str) -> None:
         if instance is None:
             return
         if reason:
-            instance.fail(ProgramError(wire.DIED, reason))
+            instance.fail(ProgramError(code, reason))
         if not instance.exited.done():
             instance.exited.set_result(status)
 
-    def _lost(self, why: str) -> None:
-        """The zygote is gone, and in its namespace all its children; without one we see to them."""
+    def _end(self, why: str) -> None:
+        """See to what the zygote leaves: with a namespace the kernel kills its children, without one we do."""
         if self.dead:
             return
         self.dead = True
@@ -171,4 +212,4 @@ class Nursery:
 
     async def close(self) -> None:
         """Kill the zygote and all that lives under it."""
-        self._lost("the sandbox is closed")
+        self._end("the sandbox is closed")
