@@ -139,7 +139,7 @@ async def test_an_empty_message_of_a_template_is_judged_at_once() -> None:
     limits = Limits(wall_seconds=30.0)
     async with ForkServer(PoolLimits(zygotes=1)) as sandbox:
         began = time.monotonic()
-        with pytest.raises(ProgramError, match="ENV208.*spoke out of turn"):
+        with pytest.raises(ProgramError, match=r"ENV208.*spoke out of turn"):
             await sandbox.open(source, limits)
         assert time.monotonic() - began < 10
 
@@ -220,12 +220,15 @@ def test_cpu_limits_hold_where_clocks_cannot_be_read(sandbox: str, head: str, cl
 
 
 @on_x86
-def test_what_does_not_hold_is_told() -> None:
+def test_doctor_tells_what_does_not_hold() -> None:
     script = (
         OPEN.partition("{head}")[0]
         + "kernel_facts._cpu_ticks = lambda pid: None\nprint(json.dumps(asyncio.run(probe())))"
     )
     layers = json.loads(run_deprived(script, "personality", "clocks"))
+    doctor = "from spadework.cli.doctor import run\nfrom argparse import Namespace\nprint('status', run(Namespace(json=False)))"
+    shown = run_deprived(doctor, "personality", "clocks")
+    assert "status 0" in shown and "cpu_clocks" in shown and "fixed_layout" in shown
     for name, words in (("fixed_layout", "change from start to start"), ("cpu_clocks", "held to wall seconds")):
         holds, why = layers[name]
         assert not holds and words in why

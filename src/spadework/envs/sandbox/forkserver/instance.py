@@ -109,10 +109,8 @@ class Instance:
         data, self.pid = hello(self._sock) if self.fault is None else (b"", 0)
         if not data and self.fault is None:  # its end tells more, if it comes
             await _first(GRACE_SECONDS, self.exited)
-        if data != wire.HELLO and self.forked and self.exited.done():
-            self.fail(death(self.exited.result()))
-        elif data != wire.HELLO:
-            self.fail(support.start_fault(data))
+        if data != wire.HELLO:
+            self.fail(self._start_fault(data, heard=ready.done()))
         if self.fault is None and self.zygote_pid is not None:
             await _first(None, self.zygote_pid, self.exited)
         if self.fault is None and not self._is_itself():
@@ -121,6 +119,14 @@ class Instance:
             raise self.fault
         self.started = True
         self._loop.add_reader(self._sock.fileno(), self._readable)
+
+    def _start_fault(self, data: bytes, *, heard: bool) -> FaultError:
+        """Why a child is not ready: one that was forked has run its program by then, which is to blame for it."""
+        if self.forked and self.exited.done():
+            return death(self.exited.result())
+        if self.forked and heard:
+            return ProgramError(wire.DIED, "broke the protocol: it did not say that it was ready")
+        return support.start_fault(data)
 
     def _is_itself(self) -> bool:
         """Whether the process that said it is ready is the one whose birth the zygote reported.

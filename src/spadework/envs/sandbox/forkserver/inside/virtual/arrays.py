@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy
 
-from .patches import replace
-
 
 def install() -> None:
-    """Fill what ``numpy.empty`` and ``numpy.empty_like`` make."""
-    replace(
-        numpy,
-        empty=_filled(numpy.empty, numpy.zeros),
-        empty_like=_filled(numpy.empty_like, numpy.zeros_like),
-    )
+    """Fill what ``numpy.empty`` and ``numpy.empty_like`` make.
+
+    Only the names of the package itself are replaced: inside numpy, zeros are made of what these give.
+    """
+    numpy.empty = _filled(numpy.empty, numpy.zeros)
+    numpy.empty_like = _filled(numpy.empty_like, numpy.zeros_like)
 
 
 def _filled(empty: Callable[..., Any], zeros: Callable[..., Any]) -> Callable[..., Any]:
