@@ -25,7 +25,14 @@ RETRY_SECONDS = 0.01
 
 
 class ZygoteProcess:
-    """One zygote process and the instances that live under it."""
+    """One zygote process and the instances that live under it.
+
+    Args:
+        config: what ``inside.zygote.main`` is told.
+        gate: bounds the calls that are under way in all instances of the sandbox.
+
+    Raises ``OSError`` if there is no descriptor or process for it.
+    """
 
     def __init__(self, config: Mapping[str, Any], gate: asyncio.Semaphore) -> None:
         self.instances: dict[int, Instance] = {}
@@ -40,10 +47,13 @@ class ZygoteProcess:
         self._loop = asyncio.get_running_loop()
         self._outbox: deque[tuple[bytes, list[socket.socket]]] = deque()
         self._ready: asyncio.Future[None] = self._loop.create_future()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # may find no descriptor
-        with theirs:
-            self._process = launch.start("zygote", theirs.fileno(), dict(config))
         self._cpu_source = ""
+        with contextlib.ExitStack() as undo:
+            self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            undo.callback(self._control.close)
+            with theirs:
+                self._process = launch.start("zygote", theirs.fileno(), dict(config))
+            undo.pop_all()
         self._control.setblocking(False)
         self._loop.add_reader(self._control.fileno(), self._readable)
         self._blocked = False

@@ -13,8 +13,10 @@ def install() -> None:
 
     Only the names of the package itself are replaced: inside numpy, zeros are made of what these give.
     """
-    numpy.empty = _filled(numpy.empty, numpy.zeros)
-    numpy.empty_like = _filled(numpy.empty_like, numpy.zeros_like)
+    vars(numpy).update(
+        empty=_filled(numpy.empty, numpy.zeros),
+        empty_like=_filled(numpy.empty_like, numpy.zeros_like),
+    )
 
 
 def _filled(empty: Callable[..., Any], zeros: Callable[..., Any]) -> Callable[..., Any]:

@@ -33,8 +33,8 @@ def install() -> None:
     replace(os, urandom=draw, getrandom=lambda size, flags=0: draw(size))
     replace(random, _urandom=draw)
     replace(_random, Random=CoreGenerator)
-    random.Random.seed = seed
-    random.seed = random._inst.seed  # type: ignore[attr-defined]
+    random.Random.seed = seed  # type: ignore[method-assign]
+    random.seed = random._inst.seed
     if "secrets" in sys.modules:
         replace(sys.modules["secrets"], token_bytes=lambda nbytes=None: draw(32 if nbytes is None else nbytes))
     if "uuid" in sys.modules:
