@@ -17,15 +17,15 @@ LAYERS = {
     "no_new_privs": "no capability, and no way to gain any",
     "write_xor_execute": "no memory both writable and executable (Linux 6.3)",
     "seccomp": "an allowlist of system calls",
-    "templates": "plays forked from a loaded program, on the zygote's word (Linux 5.5); speed, not safety",
+    "templates": "plays forked from a loaded program (Linux 5.5); speed, not safety",
     "landlock": "no files, TCP, signals to others (Linux 5.13, more with each version)",
     "namespaces": "own network, processes, users and an empty root",
     "fixed_layout": "the same addresses at every start: id() and hash() of objects repeat; repeatability, not safety",
     "cpu_clocks": "limits on CPU seconds are judged by CPU clocks; where there are none, by wall clocks",
 }
-"""Every layer that ``doctor`` tells of."""
+"""Every layer that ``doctor`` shows, and what it does."""
 LEAST = ("rlimits", "no_new_privs", "seccomp")
-"""Without these nothing runs."""
+"""The layers without which nothing runs."""
 WAYS_OUT = (
     "Run in a Linux container or virtual machine (x86-64 or aarch64, any recent kernel; no privileges needed), "
     "or set sandbox.unsafe = true to run programs that you trust without confinement."
@@ -33,7 +33,7 @@ WAYS_OUT = (
 
 
 def check_platform() -> None:
-    """Raises ``SandboxError`` where there can be no sandbox."""
+    """Raise ``SandboxError`` on systems where there can be no sandbox."""
     if not sys.platform.startswith("linux"):
         raise SandboxError(BROKEN, f"no sandbox on {platform.system()}: it is made of Linux's own. {WAYS_OUT}")
     if platform.machine() not in MACHINES:
@@ -42,7 +42,7 @@ def check_platform() -> None:
 
 
 def check_layers(layers: Mapping[str, tuple[bool, str]], required: frozenset[str]) -> None:
-    """Raises ``SandboxError`` if a required layer does not hold."""
+    """Raise ``SandboxError`` if a required layer does not hold."""
     unknown = required - LAYERS.keys()
     if unknown:
         raise SandboxError(BROKEN, f"no such layer: {', '.join(sorted(unknown))}; there are {', '.join(LAYERS)}")
@@ -52,13 +52,13 @@ def check_layers(layers: Mapping[str, tuple[bool, str]], required: frozenset[str
 
 
 def missing_layers(missing: Mapping[str, str]) -> SandboxError:
-    """The fault that names each missing layer with its reason, and the ways out."""
+    """Return the fault that names each missing layer with its reason, and the ways out."""
     why = "; ".join(f"{name} ({reason})" for name, reason in missing.items())
     return SandboxError(BROKEN, f"layers of the sandbox are missing: {why}. {WAYS_OUT}")
 
 
 def start_fault(said: bytes) -> SandboxError:
-    """What a child that could not start says of it (``wire.HELLO`` it is not)."""
+    """Return the fault of a child that sent ``said`` instead of ``wire.HELLO``."""
     text = said.decode(errors="replace")
     if text.startswith(wire.MISSING):
         layer, _, why = text.removeprefix(wire.MISSING).partition(": ")

@@ -1,4 +1,4 @@
-"""What a fresh interpreter does to itself: every layer but namespaces, which would need a process more."""
+"""Confines a fresh interpreter by every layer except namespaces, which would need one process more."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def _required(layer: str) -> Iterator[None]:
 
 
 def die_with_parent(socket: int, _: int) -> None:
-    """All that an unconfined child does where it can."""
+    """Move ``socket`` to its place and end with the parent, where a program runs without confinement."""
     os.dup2(socket, wire.SOCKET)
     kernel.prctl(kernel.PDEATHSIG, kernel.SIGKILL)

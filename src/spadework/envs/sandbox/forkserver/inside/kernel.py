@@ -1,4 +1,4 @@
-"""What a process asks of the kernel to confine itself, besides seccomp, Landlock and namespaces."""
+"""System calls by which a process confines itself, except those for seccomp, Landlock and namespaces."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from time import clock_gettime  # by name: it is the real one, since virtual tim
 PDEATHSIG, DUMPABLE, BOUNDING_DROP, NO_NEW_PRIVS, WRITE_OR_EXECUTE = 1, 4, 24, 38, 65
 SIGKILL = int(signal.SIGKILL)
 LIFETIME_CPU = 3600
-"""CPU seconds of a child's whole life: the net below the host's deadlines."""
+"""CPU seconds of a child's whole life, held by the kernel in case the host's own deadlines fail."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
 
 def prctl(option: int, value: int, more: int = 0, *, needed: bool = False) -> bool:
-    """Set a process attribute; whether the kernel took it. Raises ``OSError`` if it is ``needed`` and did not."""
+    """Set a process attribute and return whether the kernel accepted it.
+
+    Raises ``OSError`` if the attribute is ``needed`` and was refused.
+    """
     if LIBC.prctl(option, value, more, 0, 0) == 0:
         return True
     if needed:
@@ -28,19 +31,19 @@ def prctl(option: int, value: int, more: int = 0, *, needed: bool = False) -> bo
 
 
 def failure(what: str) -> OSError:
-    """The error of the last system call."""
+    """Return the error of the last system call."""
     number = ctypes.get_errno()
     return OSError(number, f"{what}: {os.strerror(number)}")
 
 
 def address_space() -> int:
-    """Bytes of this process's address space."""
+    """Return the bytes of this process's address space."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def held() -> int:
-    """Bytes of this process's memory that no file backs."""
+    """Return the bytes of this process's memory that no file backs."""
     with open("/proc/self/statm", encoding="ascii") as file:
         fields = file.read().split()
     return (int(fields[1]) - int(fields[2])) * resource.getpagesize()
@@ -52,7 +55,7 @@ def protect(start: int, size: int, rights: int) -> None:
 
 
 def cpu_clock(pid: int) -> float | None:
-    """CPU seconds of another process of ours; None when it is gone or no clock tells."""
+    """Return the CPU seconds of a child of ours; None when it is gone or its clock cannot be read."""
     try:
         return clock_gettime((~pid << 3) | 2)  # the kernel's name for another process's CPU clock
     except OSError:
@@ -60,7 +63,7 @@ def cpu_clock(pid: int) -> float | None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether somebody has stopped a child of ours with SIGSTOP; children cannot do that to each other."""
+    """Return whether somebody has stopped a child of ours with SIGSTOP; children cannot do that to each other."""
     try:
         return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
@@ -78,7 +81,7 @@ def stand_back() -> None:
 
 
 def take_sockets(sockets: list[int], null: int) -> None:
-    """Descriptors 0 to 2 become /dev/null, ``sockets`` follow from 3 on, and no other stays open.
+    """Make descriptors 0 to 2 /dev/null, move ``sockets`` to 3 and up, and close all others.
 
     /dev/null comes first, since its own descriptor may be one of those. The sockets are copied to high numbers before
     they go to their places: a socket that happens to have the number of another's place would be overwritten.
@@ -92,7 +95,7 @@ def take_sockets(sockets: list[int], null: int) -> None:
 
 
 def give_up_rights() -> None:
-    """Die with the parent; be opaque to others; gain no privilege; map no memory both writable and executable."""
+    """End with the parent, be opaque to others, gain no privilege, and map no memory both writable and executable."""
     prctl(PDEATHSIG, SIGKILL)
     prctl(DUMPABLE, 0)
     prctl(NO_NEW_PRIVS, 1, needed=True)
@@ -100,7 +103,12 @@ def give_up_rights() -> None:
 
 
 def limit(memory: int, cpu_seconds: int) -> None:
-    """Hard limits; ``memory`` is in bytes of address space. CPU is judged by the host, this is the net below."""
+    """Set hard limits. The host judges CPU time; the limit here holds if the host fails to.
+
+    Args:
+        memory: bytes of address space.
+        cpu_seconds: CPU seconds of the process's whole life.
+    """
     for what, most in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, cpu_seconds),

@@ -1,4 +1,4 @@
-"""The layers that a zygote puts around itself, which its children inherit, and which of them hold."""
+"""Puts around a zygote the layers that its children inherit, and finds out which of them hold."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def confine(without: set[str]) -> Layers:
 
 
 def filter_of(layers: Layers, *, ask_to_fork: bool) -> seccomp.Filter | None:
-    """The filter that children install, if the kernel takes it."""
+    """Return the filter that children install; None if the kernel does not accept it."""
     return seccomp.Filter(ask_to_fork=ask_to_fork) if layers["templates" if ask_to_fork else "seccomp"][0] else None
 
 
@@ -101,7 +101,7 @@ def _seccomp(*, ask_to_fork: bool) -> tuple[bool, str]:
 
 
 def _in_a_child(attempt: Callable[[], object]) -> tuple[bool, str]:
-    """Try in a process that is thrown away: half a success would leave this one in between."""
+    """Try in a child that ends at once: an attempt that fails half-way would leave this process half confined."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -119,7 +119,7 @@ def _in_a_child(attempt: Callable[[], object]) -> tuple[bool, str]:
 
 
 def _become_init() -> None:
-    """The process namespace begins with the next child: be that child, and leave a parent that only waits."""
+    """Go on as a child, with which the new process namespace begins, and leave a parent that only waits for it."""
     pid = os.fork()
     if pid:
         signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGKILL))

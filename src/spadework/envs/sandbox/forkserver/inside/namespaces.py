@@ -1,4 +1,4 @@
-"""Namespaces of our own: no network, no processes, no files but an empty read-only root. Needs no privilege."""
+"""Moves a process into namespaces without network, other processes or files. It needs no privilege."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMBERS = "user, network, ipc, uts, mount with an empty read-only root, pid, cgr
 
 
 def give_up_root() -> None:
-    """Root becomes nobody, for good; anybody else stays who they are."""
+    """Become nobody for good if this process is root; any other user stays the same."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -60,7 +60,7 @@ def empty_root() -> None:
 
 
 def drop_capabilities() -> None:
-    """Lose every capability, and the way back to any."""
+    """Give up every capability, and every way to regain one."""
     for capability in range(64):
         kernel.prctl(kernel.BOUNDING_DROP, capability)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)

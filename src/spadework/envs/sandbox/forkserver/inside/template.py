@@ -41,7 +41,7 @@ class Template:
         self._frozen = False
 
     def hand_over(self, listener: int) -> None:
-        """Give the zygote the descriptor on which it hears of every attempt to fork, and wait for its limit on them."""
+        """Give the zygote the descriptor on which attempts to fork are reported, and wait until it has set our limits."""
         rights = array.array("i", [listener])
         self._control.sendmsg([b"listener"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         os.close(listener)

@@ -128,7 +128,7 @@ class Zygote:
             self.spawn(instance, sockets[0], message)
 
     def measure(self, instance: int) -> tuple[float | None, bool]:
-        """CPU seconds of a child, or None if no clock tells, and whether somebody has stopped it."""
+        """Return the CPU seconds of a child, None if they cannot be read, and whether somebody has stopped it."""
         pid = self.instances.get(instance)
         if pid is None:
             return None, False
