@@ -64,7 +64,7 @@ class Runner:
         self.seeding: Callable[[Callable[..., Any], int], Any] = _by_keyword
 
     def compile(self, body: bytes) -> tuple[str, bytes]:
-        """Compile a source; returns its marshalled code."""
+        """Source to marshalled code."""
         code = marshal.dumps(_compile(body.decode()))
         return "", _told(checks.encode({"code": base64.b64encode(code).decode()}))
 

@@ -41,7 +41,7 @@ class Template:
         self._frozen = False
 
     def hand_over(self, listener: int) -> None:
-        """Give the zygote the descriptor on which attempts to fork are reported, and wait until it has set our limits."""
+        """Give the zygote the descriptor that reports attempts to fork, and wait until it has set our limits."""
         rights = array.array("i", [listener])
         self._control.sendmsg([b"listener"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         os.close(listener)
