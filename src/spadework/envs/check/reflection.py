@@ -55,8 +55,12 @@ def check(program: Program) -> Iterator[Finding]:
 
 
 def aliases(program: Program) -> dict[str, str]:
-    """What names stand for: modules of the prelude, what imports bind, and plain assignments of these."""
-    names = {name: name for name in PRELUDE_MODULES} | {"np": "numpy"}
+    """What names stand for: modules of the prelude, what imports bind, and plain assignments of these.
+
+    A name of the prelude that the program gives to something else (``def spell(string)``) stands for that.
+    """
+    prelude = {name: name for name in PRELUDE_MODULES} | {"np": "numpy"}
+    names: dict[str, str] = {}
     for node in program.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -64,11 +68,12 @@ def aliases(program: Program) -> dict[str, str]:
                 names[alias.asname or root] = alias.name if alias.asname else root
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    imported = dict(names)
+    provided = prelude | names
     for node in program.nodes:
-        if isinstance(node, ast.Assign) and (name := resolve(node.value, imported)):
+        if isinstance(node, ast.Assign) and (name := resolve(node.value, provided)):
             names |= {target.id: name for target in node.targets if isinstance(target, ast.Name)}
-    return names
+    own = _own_names(program)
+    return {name: module for name, module in prelude.items() if name not in own} | names
 
 
 def resolve(node: ast.AST, names: dict[str, str]) -> str:
