@@ -161,9 +161,9 @@ async def one_start(quick: bool) -> list[Figure]:
     """CPU of a play's start: what zygote, template and child burn until the child is ready."""
     async with ForkServer(PoolLimits(zygotes=1)) as sandbox:
         first = await sandbox.open(TYPICAL, Limits())
-        (nursery,) = (task.result() for task in sandbox._nurseries.values())
+        (server,) = (task.result() for task in sandbox._zygotes.values())
         (template,) = (each.instance for each in sandbox._templates.values())
-        zygote = min(_children(nursery._process.pid)) if nursery.layers["namespaces"][0] else nursery._process.pid
+        zygote = min(_children(server._process.pid)) if server.layers["namespaces"][0] else server._process.pid
         count, child = 100 if quick else 500, 0.0
         before = on_cpu(zygote) + on_cpu(template.pid)
         for _ in range(count):

@@ -108,9 +108,9 @@ async def test_a_zygote_that_dies_gives_typed_faults_and_comes_back() -> None:
         await asyncio.gather(*(session.reset(1) for session in sessions))
         stuck = asyncio.ensure_future(sessions[0].step("x"))
         await asyncio.sleep(0.1)
-        (nursery,) = [task.result() for task in sandbox._nurseries.values()]
+        (zygote,) = [task.result() for task in sandbox._zygotes.values()]
         pids = [session.pid for session in sessions]
-        os.kill(nursery._process.pid, signal.SIGKILL)
+        os.kill(zygote._process.pid, signal.SIGKILL)
         with pytest.raises(SandboxError, match=LOST):
             await stuck
         for session in sessions[1:]:

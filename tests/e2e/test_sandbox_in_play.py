@@ -49,9 +49,9 @@ def half_of_the_children(sandbox: ForkServer) -> None:
 
 
 def a_zygote(sandbox: ForkServer) -> None:
-    started = [task.result() for task in sandbox._nurseries.values() if task.done()]
-    nursery = max(started, key=lambda nursery: len(nursery.instances))
-    os.kill(nursery._process.pid, signal.SIGKILL)
+    started = [task.result() for task in sandbox._zygotes.values() if task.done()]
+    zygote = max(started, key=lambda zygote: len(zygote.instances))
+    os.kill(zygote._process.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("kill", [half_of_the_children, a_zygote])

@@ -123,6 +123,27 @@ class HostileEnv:
         return ("ESCAPED: memory shared between plays" if shared else "stopped"), 0, False, False, {}
 """
 
+TEMPLATE_ACTS = """
+import gc, threading
+lock = threading.Lock()
+lock.acquire()
+for thing in gc.get_objects():
+    if type(thing).__name__ == "Template":
+        thing.{method} = lambda *_, it=thing: {act}
+
+class HostileEnv:
+    def reset(self, seed=None):
+        return "ready"
+    def step(self, action):
+        return "stopped", 0, False, False, {{}}
+"""
+
+
+def acting(name: str, method: str, act: str, codes: str) -> Hostile:
+    """A program that replaces a method of the template that it is loaded in."""
+    return Hostile(name, TEMPLATE_ACTS.format(method=method, act=act), frozenset(codes.split()))
+
+
 PROGRAMS = (
     attack("exec", "os.execv('/bin/sh', ['sh', '-c', 'true'])"),
     attack("os.system", "return os.system('touch @DIRECTORY@/touched') == 0"),
@@ -161,4 +182,19 @@ PROGRAMS = (
     Hostile("a template that forks too much", TEMPLATE_GREEDY, frozenset({"none", "ENV208", "ENV205"})),
     Hostile("a template that leaves a fork behind", TEMPLATE_DIES, frozenset({"none", "ENV208", "ENV205"})),
     Hostile("a template that shares memory", TEMPLATE_SHARES, frozenset({"none"})),
+    acting("a play that spins at its birth", "_become_play", "sum(iter(int, 1))", "ENV205"),
+    acting("a play that sleeps at its birth", "_become_play", "lock.acquire()", "ENV205"),
+    acting("a play that exits at its birth", "_become_play", "__import__('os')._exit(0)", "ENV208"),
+    acting(
+        "a play that says something else at its birth", "_become_play", "__import__('os').write(3, b'no')", "ENV208"
+    ),
+    acting(
+        "a play that hangs up at its birth",
+        "_become_play",
+        "(__import__('os').closerange(3, 99), lock.acquire())",
+        "ENV208",
+    ),
+    acting("a template that sleeps over a fork", "_serve_fork", "lock.acquire()", "ENV205"),
+    acting("a template that spins over a fork", "_serve_fork", "sum(iter(int, 1))", "ENV205"),
+    acting("a template that sends nothing", "_serve_fork", "it._control.send(b'')", "ENV208"),
 )

@@ -159,6 +159,13 @@ _STATIC = {
         "while True:\n    n += 1",
         "while n < limit:\n    n += 1",
     ),
+    "ENV111": Code(
+        "error",
+        "a module's private parts are reached for",
+        "Names with an underscore and modules inside modules lead around the list of imports.",
+        "random._os.getpid()",
+        "random.Random(seed).random()",
+    ),
     "ENV120": Code(
         "error",
         "a declared tool has no method",

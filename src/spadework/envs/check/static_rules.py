@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from spadework.envs.check import reflection
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.syntax import Function, Program, dotted, parameters
-from spadework.envs.check.taint import player_text_calls
+from spadework.envs.check.taint import player_format_calls, player_text_calls
 from spadework.envs.contract import ALLOWED_IMPORTS
 
 _NETWORK = frozenset(
@@ -21,31 +22,36 @@ _IO_CALLS = frozenset(
 )
 _EVALUATORS = frozenset({"eval", "exec", "compile", "__import__"})
 _UNSEEDED_CALLS = frozenset(
-    "random.SystemRandom uuid.uuid1 uuid.uuid4 uuid4 time.time time.time_ns time.perf_counter time.monotonic "
-    "datetime.now datetime.datetime.now datetime.utcnow datetime.datetime.utcnow datetime.today date.today "
+    "random.SystemRandom uuid.uuid1 uuid.uuid4 uuid4 time.time time.time_ns time.perf_counter time.perf_counter_ns "
+    "time.monotonic time.monotonic_ns time.process_time time.process_time_ns time.clock_gettime datetime.now "
+    "datetime.datetime.now datetime.utcnow datetime.datetime.utcnow datetime.today datetime.datetime.today date.today "
     "datetime.date.today os.urandom".split()
 )
-_GENERATORS = frozenset({"random.Random", "Random", "random.seed", "np.random.default_rng", "numpy.random.default_rng"})
-_INSIDE = frozenset(
-    "__subclasses__ __globals__ __builtins__ __code__ __closure__ __mro__ __base__ __bases__ __getattribute__ "
-    "__loader__ __spec__ gi_frame cr_frame ag_frame tb_frame f_back f_globals f_locals f_builtins _getframe".split()
+_TIME_AT = {"time.asctime": 0, "time.ctime": 0, "time.localtime": 0, "time.gmtime": 0, "time.strftime": 1}
+"""Functions of a time that take the present where they are given no more arguments than this."""
+_GENERATORS = frozenset(
+    "random.Random Random random.seed numpy.random.default_rng np.random.default_rng numpy.random.RandomState "
+    "numpy.random.SeedSequence".split()
 )
 _MUTATORS = frozenset("append extend insert add update pop remove clear setdefault discard popitem sort".split())
 
 
 def check(program: Program) -> Iterator[Finding]:
     """Findings of the families ENV1xx and ENV3xx that need no tool schema."""
+    names = reflection.aliases(program)
     for node in program.nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from _imports(node)
         elif isinstance(node, ast.Call):
             yield from _call(node)
-        elif isinstance(node, ast.Attribute | ast.Name | ast.Constant):
-            yield from _inside(node)
+            yield from _unseeded(node, names)
         elif isinstance(node, ast.While):
             yield from _endless(node)
     for call in player_text_calls(program, _EVALUATORS):
         yield Finding("ENV106", f"{dotted(call.func)}() is given text of the player", call.lineno)
+    for call in player_format_calls(program):
+        yield Finding("ENV106", "text of the player is used as a format, which can name any attribute", call.lineno)
+    yield from reflection.check(program)
     yield from _unused(program)
     yield from _global_random(program)
     yield from _shared_state(program)
@@ -77,23 +83,34 @@ def _call(node: ast.Call) -> Iterator[Finding]:
         yield Finding("ENV107", f"{name}() is called", node.lineno)
     elif name == "sqlite3.connect" and not _in_memory(node):
         yield Finding("ENV103", "sqlite3.connect() is given something other than ':memory:'", node.lineno)
-    elif name in _UNSEEDED_CALLS or name.startswith("secrets."):
+
+
+def _unseeded(node: ast.Call, names: dict[str, str]) -> Iterator[Finding]:
+    """Clocks and entropy, under whatever name they were imported."""
+    name = reflection.resolve(node.func, names) or dotted(node.func)
+    given = len(node.args) + len(node.keywords)
+    if name in _UNSEEDED_CALLS or name.startswith("secrets."):
         yield Finding("ENV303", f"{name}() differs from run to run outside of the sandbox", node.lineno)
-    elif name in _GENERATORS and not node.args and not node.keywords:
+    elif given == _TIME_AT.get(name, -1):
+        yield Finding("ENV303", f"{name}() is given no time and takes the present", node.lineno)
+    elif name in _GENERATORS and not given:
         yield Finding("ENV303", f"{name}() is given no seed", node.lineno)
+    elif name.rpartition(".")[2] == "datetime64" and any(_is_present(argument) for argument in node.args):
+        yield Finding("ENV303", f"{name}() is given the present, which numpy reads from the real clock", node.lineno)
+    elif name in ("np.ndarray", "numpy.ndarray") and len(node.args) < 3 and "buffer" not in _keywords(node):
+        yield Finding("ENV303", f"{name}() holds whatever was in memory before", node.lineno)
+
+
+def _is_present(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value in ("now", "today")
+
+
+def _keywords(node: ast.Call) -> set[str | None]:
+    return {keyword.arg for keyword in node.keywords}
 
 
 def _in_memory(node: ast.Call) -> bool:
     return bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value == ":memory:"
-
-
-def _inside(node: ast.Attribute | ast.Name | ast.Constant) -> Iterator[Finding]:
-    if isinstance(node, ast.Attribute):
-        name: object = node.attr
-    else:
-        name = node.id if isinstance(node, ast.Name) else node.value
-    if isinstance(name, str) and name in _INSIDE:
-        yield Finding("ENV108", f"{name} is reached for", node.lineno)
 
 
 def _endless(node: ast.While) -> Iterator[Finding]:

@@ -14,6 +14,25 @@ _CLEAN_CALLS = frozenset({"int", "float", "bool", "len"})
 
 def player_text_calls(program: Program, sinks: Collection[str]) -> Iterator[ast.Call]:
     """Calls of a function named in ``sinks`` with an argument that the player's action flows into."""
+    flow = _follow(program)
+    for name, call in flow.calls():
+        if dotted(call.func) in sinks and any(flow.tainted(argument, name) for argument in call.args):
+            yield call
+
+
+def player_format_calls(program: Program) -> Iterator[ast.Call]:
+    """Calls of ``format`` or ``format_map`` of a string that the player's action flows into, with something to show.
+
+    A format reaches attributes: ``{env.answer}`` in the player's text prints the answer.
+    """
+    flow = _follow(program)
+    for name, call in flow.calls():
+        formats = isinstance(call.func, ast.Attribute) and call.func.attr in ("format", "format_map")
+        if formats and (call.args or call.keywords) and flow.tainted(call.func.value, name):  # type: ignore[attr-defined]
+            yield call
+
+
+def _follow(program: Program) -> _Flow:
     step = program.methods.get("step")
     names = parameters(step)[:1] if step else []
     functions = {node.name: node for node in program.tree.body if isinstance(node, Function)} | program.methods
@@ -22,12 +41,7 @@ def player_text_calls(program: Program, sinks: Collection[str]) -> Iterator[ast.
         starts[f"tool_{tool}"] = set(parameters(method))
     flow = _Flow(functions)
     flow.run(starts)
-    for name, nodes in flow.nodes.items():
-        for node in nodes:
-            if not (isinstance(node, ast.Call) and dotted(node.func) in sinks):
-                continue
-            if any(flow.tainted(argument, name) for argument in node.args):
-                yield node
+    return flow
 
 
 class _Flow:
@@ -48,6 +62,13 @@ class _Flow:
                 if self.locals[name] or self.attributes:
                     for node in nodes:
                         self._visit(node, name)
+
+    def calls(self) -> Iterator[tuple[str, ast.Call]]:
+        """Every call, with the name of the function that it stands in."""
+        for name, nodes in self.nodes.items():
+            for node in nodes:
+                if isinstance(node, ast.Call):
+                    yield name, node
 
     def tainted(self, node: ast.AST, function: str) -> bool:
         """Whether the player's text flows into the value of this expression."""

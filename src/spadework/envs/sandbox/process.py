@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import subprocess
 import sys
 
 from spadework.envs.sandbox.base import Limits
-from spadework.envs.sandbox.forkserver import launch, support
+from spadework.envs.sandbox.forkserver import descriptors, launch, support
 from spadework.envs.sandbox.forkserver.instance import Instance
-from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED
+from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED, cpu_source
 from spadework.errors import SandboxError
 
 
@@ -26,6 +27,7 @@ class ProcessSandbox:
         self._unsafe = unsafe
         self._live: set[Instance] = set()
         self._closed = False
+        self._waiting = descriptors.Queue()
 
     async def open(self, source: str, limits: Limits) -> Instance:
         """See ``Sandbox``."""
@@ -33,7 +35,7 @@ class ProcessSandbox:
             raise SandboxError(CLOSED, "the sandbox is closed")
         if not self._unsafe:
             support.check_platform()
-        instance = self._spawn(source, limits)
+        instance = await self._waiting.run(lambda: self._spawn(source, limits), lambda: bool(self._live))
         try:
             await instance.start()
             await instance.load(source)
@@ -53,16 +55,20 @@ class ProcessSandbox:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _spawn(self, source: str, limits: Limits) -> Instance:
-        config = launch.describe(launch.kind_of(source))
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = launch.start(
-                "fresh", theirs.fileno(), {**config, "memory_mb": limits.memory_mb, "unsafe": self._unsafe}
-            )
-        instance = Instance(ours, limits, process.kill)
+    async def _spawn(self, source: str, limits: Limits) -> Instance:
+        config = {**launch.describe(launch.kind_of(source)), "memory_mb": limits.memory_mb, "unsafe": self._unsafe}
+        with descriptors.opening(), contextlib.ExitStack() as undo:
+            ours, theirs = socket.socketpair()
+            undo.callback(ours.close)
+            with theirs:
+                process = launch.start("fresh", theirs.fileno(), config)
+            undo.callback(process.wait)
+            undo.callback(process.kill)
+            instance = Instance(ours, limits, process.kill)
+            instance.has_cpu_clock = bool(cpu_source(process.pid))
+            self._reap(process, instance)
+            undo.pop_all()
         self._live.add(instance)
-        self._reap(process, instance)
         return instance
 
     def _reap(self, process: subprocess.Popen[bytes], instance: Instance) -> None:

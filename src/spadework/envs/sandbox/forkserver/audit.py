@@ -1,4 +1,4 @@
-"""The regular look at every instance: idle ones that still burn CPU, and the memory of all together."""
+"""Looks at all instances at regular intervals: kills idle ones that burn CPU, and holds their memory to a limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEMORY_EVERY = 4
 
 
 async def watch(sandbox: ForkServer, memory: int) -> None:
-    """Look for ever; cancel to stop."""
+    """Look again and again until it is cancelled."""
     seen: dict[Instance, tuple[int, float]] = {}
     rounds = 0
     while True:

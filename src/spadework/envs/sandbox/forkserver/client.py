@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spadework.envs.sandbox.base import Limits
-from spadework.envs.sandbox.forkserver import audit, launch, support
+from spadework.envs.sandbox.forkserver import audit, descriptors, launch, support
 from spadework.envs.sandbox.forkserver.instance import Instance
 from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED, held_bytes
-from spadework.envs.sandbox.forkserver.nursery import Nursery
+from spadework.envs.sandbox.forkserver.zygote_process import ZygoteProcess
 from spadework.errors import ProgramError, SandboxError
 
 MOST_TEMPLATES = 64
@@ -43,7 +43,7 @@ class PoolLimits:
 class _Template:
     """A program that is loaded once and forked for each play."""
 
-    nursery: Nursery
+    zygote: ZygoteProcess
     instance: Instance
     loaded: asyncio.Task[Instance]
     users: int = 0
@@ -82,11 +82,14 @@ class ForkServer:
         self._require = frozenset(require)
         self._without = sorted(without)
         self._unsafe = unsafe
-        self._nurseries: dict[tuple[launch.Kind, int], asyncio.Task[Nursery]] = {}
+        self._zygotes: dict[tuple[launch.Kind, int], asyncio.Task[ZygoteProcess]] = {}
         self._templates: OrderedDict[tuple[str, Limits], _Template] = OrderedDict()
         self._code: OrderedDict[str, bytes] = OrderedDict()
         self._slots = asyncio.Semaphore(self.pool.instances)
         self._gate = asyncio.Semaphore(self.pool.calls)
+        self._waiting = descriptors.Queue()
+        self._most_templates = MOST_TEMPLATES
+        """Templates that may idle: each holds one descriptor here and two in its zygote."""
         self._auditor: asyncio.Task[None] | None = None
         self._next = 0
         self._closed = False
@@ -96,11 +99,11 @@ class ForkServer:
         if self._closed:
             raise SandboxError(CLOSED, "the sandbox is closed")
         if self._auditor is None:
-            _allow_descriptors(self.pool.instances)
+            self._most_templates = min(MOST_TEMPLATES, _allow_descriptors(self.pool.instances) // 8)
             self._auditor = asyncio.create_task(audit.watch(self, self.pool.memory_mb << 20))
         await self._slots.acquire()
         try:
-            instance = await self._open(source, limits)
+            instance = await self._waiting.run(lambda: self._open(source, limits), self._make_room)
         except BaseException:
             self._slots.release()
             raise
@@ -109,12 +112,12 @@ class ForkServer:
 
     async def layers(self) -> dict[str, tuple[bool, str]]:
         """Each layer: whether it holds, and what it is or why it is missing."""
-        return (await self._nursery(launch.Kind(), 0)).layers
+        return (await self._zygote(launch.Kind(), 0)).layers
 
     def live(self) -> list[Instance]:
         """All instances, templates included."""
-        started = [task.result() for task in self._nurseries.values() if _succeeded(task)]
-        return [instance for nursery in started for instance in nursery.instances.values()]
+        started = [task.result() for task in self._zygotes.values() if _succeeded(task)]
+        return [instance for zygote in started for instance in zygote.instances.values()]
 
     async def close(self) -> None:
         """See ``Sandbox``."""
@@ -122,10 +125,10 @@ class ForkServer:
         if self._auditor is not None:
             self._auditor.cancel()
             await asyncio.gather(self._auditor, return_exceptions=True)
-        for task in self._nurseries.values():
-            for nursery in await asyncio.gather(task, return_exceptions=True):
-                if isinstance(nursery, Nursery):
-                    await nursery.close()
+        for task in self._zygotes.values():
+            for zygote in await asyncio.gather(task, return_exceptions=True):
+                if isinstance(zygote, ZygoteProcess):
+                    await zygote.close()
         loads = [template.loaded for template in self._templates.values()]
         await asyncio.gather(*loads, return_exceptions=True)
         self._templates.clear()
@@ -137,15 +140,15 @@ class ForkServer:
         await self.close()
 
     async def _open(self, source: str, limits: Limits) -> Instance:
-        nursery = await self._nursery(launch.kind_of(source), self._turn())
-        if not nursery.layers["templates"][0]:
-            return await self._load(nursery.spawn(limits, template=False), source)
-        template = self._template(source, limits, nursery)
+        zygote = await self._zygote(launch.kind_of(source), self._turn())
+        if not zygote.layers["templates"][0]:
+            return await self._load(zygote.spawn(limits, template=False), source)
+        template = self._template(source, limits, zygote)
         template.users += 1
         try:
             if not template.loaded.done():
                 await asyncio.shield(template.loaded)
-            instance = template.nursery.fork(template.instance, limits)
+            instance = template.zygote.fork(template.instance, limits)
         except BaseException:
             template.users -= 1
             raise
@@ -170,31 +173,32 @@ class ForkServer:
         self._next = (self._next + 1) % self.pool.zygotes
         return self._next
 
-    async def _nursery(self, kind: launch.Kind, index: int) -> Nursery:
+    async def _zygote(self, kind: launch.Kind, index: int) -> ZygoteProcess:
         """The zygote of this kind and core, started or restarted if need be."""
-        task = self._nurseries.get((kind, index))
+        task = self._zygotes.get((kind, index))
         if task is None or (task.done() and (not _succeeded(task) or task.result().dead)):
             support.check_platform()
-            task = self._nurseries[kind, index] = asyncio.create_task(self._start(kind))
+            task = self._zygotes[kind, index] = asyncio.create_task(self._start(kind))
         return await asyncio.shield(task)
 
-    async def _start(self, kind: launch.Kind) -> Nursery:
+    async def _start(self, kind: launch.Kind) -> ZygoteProcess:
         config = {**launch.describe(kind), "without": self._without}
-        nursery = Nursery(config, self._gate)
+        with descriptors.opening():
+            zygote = ZygoteProcess(config, self._gate)
         try:
-            await nursery.ready()
-            support.check_layers(nursery.layers, frozenset() if self._unsafe else self._require)
+            await zygote.ready()
+            support.check_layers(zygote.layers, frozenset() if self._unsafe else self._require)
         except BaseException:
-            await nursery.close()
+            await zygote.close()
             raise
-        return nursery
+        return zygote
 
-    def _template(self, source: str, limits: Limits, nursery: Nursery) -> _Template:
+    def _template(self, source: str, limits: Limits, zygote: ZygoteProcess) -> _Template:
         key = (hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest(), limits)
         template = self._templates.get(key)
-        if template is None or template.instance.fault is not None or template.nursery.dead:
-            instance = nursery.spawn(limits, template=True)
-            template = _Template(nursery, instance, asyncio.create_task(self._load(instance, source, key[0])))
+        if template is None or template.instance.fault is not None or template.zygote.dead:
+            instance = zygote.spawn(limits, template=True)
+            template = _Template(zygote, instance, asyncio.create_task(self._load(instance, source, key[0])))
             self._templates[key] = template
         self._templates.move_to_end(key)
         self._evict()
@@ -216,9 +220,14 @@ class ForkServer:
         template.users -= 1
         self._evict()
 
-    def _evict(self) -> None:
-        """Let the templates go that nobody used for longest, beyond those that may idle."""
-        beyond = len(self._templates) - MOST_TEMPLATES
+    def _make_room(self) -> bool:
+        """Let the template go that nobody used for longest; whether anything lives whose end frees a descriptor."""
+        self._evict(len(self._templates) - 1)
+        return bool(self.live())
+
+    def _evict(self, most: int | None = None) -> None:
+        """Let the templates go that nobody used for longest, beyond those that may idle (``most`` if it is given)."""
+        beyond = len(self._templates) - (self._most_templates if most is None else most)
         if beyond <= 0:
             return
         idle = [key for key, template in self._templates.items() if not template.users and template.loaded.done()]
@@ -226,16 +235,20 @@ class ForkServer:
             self._templates.pop(key).instance.fail(SandboxError(CLOSED, "the template is not needed any more"))
 
 
-def _allow_descriptors(instances: int) -> None:
-    """Every instance is a socket of ours: raise the soft limit as far as that needs and the hard one lets us."""
+def _allow_descriptors(instances: int) -> int:
+    """Raise the soft limit as far as so many instances need, each a socket of ours, and the hard limit lets us.
+
+    Gives the new limit. Zygotes, which are started afterwards, inherit it.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = soft if soft == resource.RLIM_INFINITY else max(soft, 2 * instances + 256)
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return MOST_TEMPLATES * 8 if wanted == resource.RLIM_INFINITY else wanted
 
 
-def _succeeded(task: asyncio.Task[Nursery]) -> bool:
+def _succeeded(task: asyncio.Task[ZygoteProcess]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is None
 
 

@@ -15,8 +15,18 @@ from dataclasses import asdict
 from typing import Any
 
 from spadework.envs.sandbox.base import Limits, Script, Step, blame
+from spadework.envs.sandbox.forkserver import support
 from spadework.envs.sandbox.forkserver.inside import wire
-from spadework.envs.sandbox.forkserver.kernel_facts import CLOSED, NO_START, cpu_seconds, death, hello, proc
+from spadework.envs.sandbox.forkserver.kernel_facts import (
+    CLOSED,
+    LOST,
+    STOPPED,
+    cpu_seconds,
+    death,
+    hello,
+    proc,
+    stopped,
+)
 from spadework.envs.sandbox.forkserver.replies import Plays, Replies, Reply
 from spadework.errors import FaultError, ProgramError, SandboxError
 
@@ -41,8 +51,10 @@ class Instance:
         self.id = 0
         """What its zygote calls it."""
         self.pid = 0
-        self.vouched: asyncio.Future[int] | None = None
-        """Its process id as its zygote knows it, once it tells; None where there is no zygote."""
+        self.zygote_pid: asyncio.Future[int] | None = None
+        """Its process id as its zygote knows it, once the birth is reported; None where there is no zygote."""
+        self.has_cpu_clock = True
+        """Whether the host can read its CPU seconds; if not, limits on them are held to wall seconds."""
         self.forked = False
         """Whether a template forked it: a birth that untrusted code had a hand in."""
         self.forks = 0
@@ -57,7 +69,7 @@ class Instance:
         self._loop = asyncio.get_running_loop()
         self.shared_bytes = 0
         """Memory that it had from the start, which it shares with what it was forked from."""
-        self._started = False
+        self.started = False
         self._called = False
         self._reply: asyncio.Future[Reply] | None = None
         self._replies = Replies(limits.max_observation)
@@ -97,31 +109,40 @@ class Instance:
         finally:
             self._mute()
         data, self.pid = hello(self._sock) if self.fault is None else (b"", 0)
-        if not data:  # its end tells more, if it comes
+        if not data and self.fault is None:  # its end tells more, if it comes
             await _first(GRACE_SECONDS, self.exited)
-        if data != wire.HELLO and self.forked and self.exited.done():
-            self.fail(death(self.exited.result()))
-        elif data != wire.HELLO:
-            self.fail(SandboxError(NO_START, "a sandboxed child did not start", data.decode(errors="replace")))
-        if self.fault is None and self.vouched is not None:
-            await _first(None, self.vouched, self.exited)
+        if data != wire.HELLO:
+            self.fail(self._start_fault(data, heard=ready.done()))
+        if self.fault is None and self.zygote_pid is not None:
+            await _first(None, self.zygote_pid, self.exited)
         if self.fault is None and not self._is_itself():
             self.fail(ProgramError(wire.DIED, "broke the protocol: another process spoke for it"))
         if self.fault is not None:
             raise self.fault
-        self._started = True
+        self.started = True
         self._loop.add_reader(self._sock.fileno(), self._readable)
 
+    def _start_fault(self, data: bytes, *, heard: bool) -> FaultError:
+        """Why a child is not ready: one that was forked has run its program by then, which is to blame for it."""
+        if self.forked and self.exited.done():
+            return death(self.exited.result())
+        if self.forked and heard:
+            return ProgramError(wire.DIED, "broke the protocol: it did not say that it was ready")
+        return support.start_fault(data)
+
     def _is_itself(self) -> bool:
-        """Whether the process that said it is ready is the one that the zygote vouches for: its CPU clock is read."""
-        if self.vouched is None or not self.vouched.done():
-            return self.vouched is None
+        """Whether the process that said it is ready is the one whose birth the zygote reported.
+
+        Its CPU clock is the one that is read: a program must not be able to give another's.
+        """
+        if self.zygote_pid is None or not self.zygote_pid.done():
+            return self.zygote_pid is None
         try:
             status = proc(self.pid, "status")
         except OSError:
             return True  # the host hides processes from us
         ids = status.partition("NSpid:")[2].partition("\n")[0].split()
-        return not ids or ids[-1] == str(self.vouched.result())
+        return not ids or ids[-1] == str(self.zygote_pid.result())
 
     async def compile(self, source: str) -> bytes:
         """Marshalled code of ``source``: for ``load``, and for no process but a child."""
@@ -278,11 +299,15 @@ class Instance:
         self._deadline = None
         if self._reply is None:
             return
-        used, passed = self.cpu() - self._cpu_before, self._loop.time() - self._dispatched
+        passed = self._loop.time() - self._dispatched
+        used = self.cpu() - self._cpu_before if self.has_cpu_clock else passed
         if used >= self._cpu_allowed:
-            self.fail(ProgramError(wire.HANG, f"{used:.3f} CPU seconds in one call; the limit is {self._cpu_allowed}"))
+            clock = "CPU" if self.has_cpu_clock else "wall"
+            why = f"{used:.3f} {clock} seconds in one call; the limit is {self._cpu_allowed}"
+            self.fail(ProgramError(wire.HANG, why))
         elif passed >= self.limits.wall_seconds:
-            self.fail(ProgramError(wire.HANG, f"no answer within {self.limits.wall_seconds} seconds"))
+            why = f"no answer within {self.limits.wall_seconds} seconds"
+            self.fail(SandboxError(LOST, STOPPED) if stopped(self.pid) else ProgramError(wire.HANG, why))
         else:
             wait = min(self._cpu_allowed - used, self.limits.wall_seconds - passed)
             self._judge_at(self._loop.time() + max(wait, 0.001))
@@ -371,7 +396,7 @@ class Instance:
 
     def _connection_lost(self) -> None:
         """The child has hung up or has exited, unasked. Wait for its exit status, which says why, but not long."""
-        if self.fault is not None or not self._started:
+        if self.fault is not None or not self.started:
             return  # ``start`` judges a child that did not
         if self.exited.done():
             self.fail(death(self.exited.result()))

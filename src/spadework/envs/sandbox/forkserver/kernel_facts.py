@@ -1,8 +1,9 @@
-"""What the kernel tells the host of a child: who spoke, what it burnt, and what it died of."""
+"""What the kernel tells the host about a child: who sent a message, what CPU time it used, and how it ended."""
 
 from __future__ import annotations
 
 import array
+import contextlib
 import os
 import resource
 import signal
@@ -15,21 +16,50 @@ from spadework.envs.sandbox.forkserver.inside import wire
 from spadework.errors import FaultError, ProgramError, SandboxError
 
 BROKEN, NO_START, CLOSED, LOST, POOL_MEMORY = "SBX001", "SBX002", "SBX003", "SBX004", "SBX005"
-"""Sandbox faults: a layer is missing; a child did not start; closed by the host; killed from outside; pool memory."""
+"""Faults of the sandbox: a layer is missing; a child did not start; the host closed it; it was killed or stopped from
+outside; the pool ran out of memory."""
+STOPPED = "stopped from outside the sandbox, by a signal or a debugger"
 CREDENTIALS = struct.Struct("iII")
 PAGE = resource.getpagesize()
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU seconds that a process has burnt; 0 when it is gone."""
+    """Return the CPU seconds that a process has used; 0 when it is gone, or where ``cpu_source`` is empty."""
     try:
         return time.clock_gettime((~pid << 3) | 2)  # the kernel's name for another process's CPU clock
-    except OSError:
-        return 0.0
+    except (OSError, AttributeError):
+        return _cpu_ticks(pid) or 0.0
+
+
+def cpu_source(pid: int) -> str:
+    """Say where ``cpu_seconds`` of a live process comes from; empty if this system does not tell it.
+
+    Some container runtimes refuse clocks of other processes; macOS has none.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        time.clock_gettime((~pid << 3) | 2)
+        return "the kernel's CPU clock of each process"
+    return "" if _cpu_ticks(pid) is None else "/proc, in steps of a hundredth of a second"
+
+
+def _cpu_ticks(pid: int) -> float | None:
+    try:
+        fields = proc(pid, "stat").rpartition(")")[2].split()  # the name in front may hold blanks and brackets
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+def stopped(pid: int) -> bool:
+    """Return whether somebody has stopped a process, with SIGSTOP or a debugger. No program can stop itself."""
+    try:
+        return proc(pid, "stat").rpartition(")")[2].split()[0] in ("T", "t")
+    except (OSError, IndexError):
+        return False
 
 
 def proc(pid: int, name: str) -> str:
-    """A file that ``/proc`` has of a process. Raises ``OSError`` when the process is gone or hidden."""
+    """Return the text of a file in a process's ``/proc`` folder. Raises ``OSError`` when it is gone or hidden."""
     file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(file, 1 << 14).decode("ascii", "replace")
@@ -38,7 +68,7 @@ def proc(pid: int, name: str) -> str:
 
 
 def held_bytes(pid: int) -> int:
-    """Resident memory that no file backs, shared or not; 0 when the process is gone."""
+    """Return the bytes of resident memory that no file backs, shared or not; 0 when the process is gone."""
     try:
         fields = proc(pid, "statm").split()
         return (int(fields[1]) - int(fields[2])) * PAGE
@@ -47,7 +77,7 @@ def held_bytes(pid: int) -> int:
 
 
 def death(status: int) -> FaultError:
-    """What the exit status says of an unasked death."""
+    """Return the fault that an exit status stands for, of a child that was not asked to end."""
     if status == wire.OUT_OF_MEMORY:
         return ProgramError(wire.MEMORY, "out of memory")
     if status >= 0:
@@ -58,7 +88,7 @@ def death(status: int) -> FaultError:
 
 
 def hello(sock: socket.socket) -> tuple[bytes, int]:
-    """The first message, and the process id of its sender as the kernel vouches for it."""
+    """Return the first message of a child and the process id of its sender, which comes from the kernel."""
     try:
         data, ancillary, _, _ = sock.recvmsg(4096, socket.CMSG_SPACE(CREDENTIALS.size))
     except OSError:

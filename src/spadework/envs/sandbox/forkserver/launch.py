@@ -1,4 +1,4 @@
-"""How a sandboxed interpreter is started, and what it is told."""
+"""Starts a sandboxed interpreter and decides which modules it loads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",
 }
-"""All the environment that a child gets."""
+"""The whole environment of a sandboxed process."""
 BOOT = """\
 import json, sys
 sys.path.insert(0, {folder!r})
@@ -60,14 +60,14 @@ COMMON = frozenset(
 _IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\b|\bimport\s+([^\n;#]+)")
 _UNCOMMON = "|".join(sorted({*contract.PRELUDE_MODULES, *contract.BASE_CLASSES} - COMMON - {"Env"}))
 _MENTION = re.compile(rf"\b(?:{_UNCOMMON}|__import__|importlib|strptime|idna|punycode)\b|\\N")
-"""What needs an uncommon module without an import of the program's own."""
+"""Words in a source that need an uncommon module although the program does not import it."""
 
 
 class Kind(NamedTuple):
     """Which modules an interpreter loads: a fork costs what is loaded, so programs get what they mention."""
 
     uncommon: bool = False
-    """All of the contract's but the next two."""
+    """Whether it loads all modules of the contract except the next two."""
     numpy: bool = False
     math_verify: bool = False
 
@@ -79,7 +79,7 @@ class Kind(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def kind_of(source: str) -> Kind:
-    """What a program can want: whoever loads less than it imports or mentions would blame it for what is not there.
+    """Return the modules that a program may use: it must find everything that it imports or mentions.
 
     math_verify loads numpy besides: sympy would look for it.
     """
@@ -89,14 +89,14 @@ def kind_of(source: str) -> Kind:
 
 
 def _imports(source: str) -> set[str]:
-    """Names of the top-level modules that stand after an ``import`` or ``from``, in prose too."""
+    """Return the top-level modules named after an ``import`` or ``from``, which may also stand in a comment."""
     found = _IMPORT.findall(source.replace("\\\n", " "))
     parts = [part for one, several in found for part in ([one] if one else several.split(","))]
     return {part.strip().partition(" ")[0].partition(".")[0] for part in parts}
 
 
 def describe(kind: Kind) -> dict[str, Any]:
-    """What ``inside.warm`` wants to know."""
+    """Return the settings for ``inside.warm``."""
     return {
         "bases": sorted(contract.BASE_CLASSES),
         "imports": sorted(filter(kind.loads, contract.ALLOWED_IMPORTS)),

@@ -1,4 +1,4 @@
-"""The shapes that ``reset`` and ``step`` must give, each breach with its code."""
+"""Checks what ``reset`` and ``step`` return; each kind of wrong result has its own code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import wire
 
 
 class Problem(Exception):
-    """What a child reports instead of a result."""
+    """A fault of the program, which the child reports instead of a result."""
 
     def __init__(self, code: str, message: str, detail: str = "") -> None:
         super().__init__(message)
@@ -19,7 +19,7 @@ class Problem(Exception):
 
 
 def _plain(value: Any) -> Any:
-    """Arrays, numpy scalars and sets as JSON; anything else is refused."""
+    """Turn arrays, numpy scalars and sets into what JSON can carry. Raises ``TypeError`` for anything else."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (set, frozenset)):
@@ -31,7 +31,7 @@ encode = json.JSONEncoder(default=_plain, separators=(",", ":")).encode
 
 
 def plain(value: Any, what: str) -> str:
-    """``value`` as JSON, if JSON can carry it."""
+    """Return ``value`` as JSON. Raises ``Problem`` if JSON cannot carry it."""
     try:
         return encode(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -39,7 +39,7 @@ def plain(value: Any, what: str) -> str:
 
 
 def five(result: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """What ``step`` gave, as five; four of the older convention have no ``truncated``."""
+    """Return the five values of a step; the older convention has four, without ``truncated``."""
     if isinstance(result, (tuple, list)):
         if len(result) == 5:
             return tuple(result)
@@ -51,7 +51,7 @@ def five(result: Any) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def observation(value: Any, limit: int, *, may_be_empty: bool) -> str:
-    """A string that is not too long."""
+    """Return an observation. Raises ``Problem`` if it is no string, too long, or empty where it must not be."""
     if not isinstance(value, str):
         raise Problem(wire.BAD_TYPES, f"the observation is a {type(value).__name__}, not a string")
     if len(value) > limit:
@@ -62,7 +62,7 @@ def observation(value: Any, limit: int, *, may_be_empty: bool) -> str:
 
 
 def reward(value: Any, bound: float) -> float:
-    """A finite number within the bound."""
+    """Return a reward. Raises ``Problem`` unless it is a finite number within the bound."""
     if type(value) is not float and not isinstance(value, Real):
         raise Problem(wire.BAD_TYPES, f"the reward is a {type(value).__name__}, not a number")
     try:
@@ -75,21 +75,21 @@ def reward(value: Any, bound: float) -> float:
 
 
 def flag(value: Any, name: str) -> bool:
-    """A Boolean, numpy's included."""
+    """Return a Boolean, which may be numpy's. Raises ``Problem`` for anything else."""
     if type(value).__name__ not in ("bool", "bool_"):
         raise Problem(wire.BAD_TYPES, f"{name} is a {type(value).__name__}, not a bool")
     return bool(value)
 
 
 def info(value: Any) -> str:
-    """A dictionary that JSON can carry, as JSON."""
+    """Return a step's info as JSON. Raises ``Problem`` unless it is a dictionary that JSON can carry."""
     if not isinstance(value, dict):
         raise Problem(wire.BAD_TYPES, f"info is a {type(value).__name__}, not a dict")
     return plain(value, "info") if value else "{}"
 
 
 def tools(value: Any) -> str:
-    """Tool schemas: a list of dictionaries that JSON can carry, as JSON."""
+    """Return tool schemas as JSON. Raises ``Problem`` unless they are a list of dictionaries."""
     if not isinstance(value, (list, tuple)) or not all(isinstance(tool, dict) for tool in value):
         raise Problem(wire.BAD_TYPES, "get_tools() did not give a list of dictionaries")
     return plain(value, "get_tools()") if value else "[]"

@@ -1,4 +1,4 @@
-"""What a process asks of the kernel to confine itself, besides seccomp, Landlock and namespaces."""
+"""System calls by which a process confines itself, except those for seccomp, Landlock and namespaces."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import fcntl
 import os
 import resource
 import signal
+from time import clock_gettime  # by name: it is the real one, since virtual time leaves our package alone
 
 PDEATHSIG, DUMPABLE, BOUNDING_DROP, NO_NEW_PRIVS, WRITE_OR_EXECUTE = 1, 4, 24, 38, 65
 SIGKILL = int(signal.SIGKILL)
 LIFETIME_CPU = 3600
-"""CPU seconds of a child's whole life: the net below the host's deadlines."""
+"""CPU seconds of a child's whole life, held by the kernel in case the host's own deadlines fail."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
 
 def prctl(option: int, value: int, more: int = 0, *, needed: bool = False) -> bool:
-    """Set a process attribute; whether the kernel took it. Raises ``OSError`` if it is ``needed`` and did not."""
+    """Set a process attribute and return whether the kernel accepted it.
+
+    Raises ``OSError`` if the attribute is ``needed`` and was refused.
+    """
     if LIBC.prctl(option, value, more, 0, 0) == 0:
         return True
     if needed:
@@ -27,19 +31,19 @@ def prctl(option: int, value: int, more: int = 0, *, needed: bool = False) -> bo
 
 
 def failure(what: str) -> OSError:
-    """The error of the last system call."""
+    """Return the error of the last system call."""
     number = ctypes.get_errno()
     return OSError(number, f"{what}: {os.strerror(number)}")
 
 
 def address_space() -> int:
-    """Bytes of this process's address space."""
+    """Return the bytes of this process's address space."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def held() -> int:
-    """Bytes of this process's memory that no file backs."""
+    """Return the bytes of this process's memory that no file backs."""
     with open("/proc/self/statm", encoding="ascii") as file:
         fields = file.read().split()
     return (int(fields[1]) - int(fields[2])) * resource.getpagesize()
@@ -50,27 +54,48 @@ def protect(start: int, size: int, rights: int) -> None:
     LIBC.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(size), rights)
 
 
+def cpu_clock(pid: int) -> float | None:
+    """Return the CPU seconds of a child of ours; None when it is gone or its clock cannot be read."""
+    try:
+        return clock_gettime((~pid << 3) | 2)  # the kernel's name for another process's CPU clock
+    except OSError:
+        return None
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether somebody has stopped a child of ours with SIGSTOP; children cannot do that to each other."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False
+
+
 def stand_back() -> None:
-    """Let this process and its children never interrupt another that runs: the host wakes hundreds of them in a row."""
+    """Let this process and its children never interrupt another that runs.
+
+    The host wakes hundreds of children in a row. Under the usual policy each would take the core from the host at once;
+    SCHED_BATCH lets the host finish its round first, which saves two switches a step.
+    """
     with contextlib.suppress(OSError):  # it is for speed
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
 def take_sockets(sockets: list[int], null: int) -> None:
-    """Descriptors 0 to 2 become /dev/null, ``sockets`` follow from 3 on, and no other stays open.
+    """Make descriptors 0 to 2 /dev/null, move ``sockets`` to 3 and up, and close all others.
 
-    /dev/null comes first, since its own descriptor may be one of those; the sockets are moved out of the way first.
+    /dev/null comes first, since its own descriptor may be one of those. The sockets are copied to high numbers before
+    they go to their places: a socket that happens to have the number of another's place would be overwritten.
     """
     for standard in range(3):
         os.dup2(null, standard)
-    high = [fcntl.fcntl(socket, fcntl.F_DUPFD, 64) for socket in sockets]
+    high = [fcntl.fcntl(socket, fcntl.F_DUPFD, 16) for socket in sockets]
     for target, socket in enumerate(high, 3):
         os.dup2(socket, target)
     os.closerange(3 + len(sockets), 1 << 16)
 
 
 def give_up_rights() -> None:
-    """Die with the parent; be opaque to others; gain no privilege; map no memory both writable and executable."""
+    """End with the parent, be opaque to others, gain no privilege, and map no memory both writable and executable."""
     prctl(PDEATHSIG, SIGKILL)
     prctl(DUMPABLE, 0)
     prctl(NO_NEW_PRIVS, 1, needed=True)
@@ -78,7 +103,12 @@ def give_up_rights() -> None:
 
 
 def limit(memory: int, cpu_seconds: int) -> None:
-    """Hard limits; ``memory`` is in bytes of address space. CPU is judged by the host, this is the net below."""
+    """Set hard limits. The host judges CPU time; the limit here holds if the host fails to.
+
+    Args:
+        memory: bytes of address space.
+        cpu_seconds: CPU seconds of the process's whole life.
+    """
     for what, most in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, cpu_seconds),
@@ -94,5 +124,9 @@ def limit(memory: int, cpu_seconds: int) -> None:
 
 
 def limit_descriptors(most: int, pid: int = 0) -> None:
-    """Apart from the others: it also bounds how many descriptors all of a user's processes may have on their way."""
+    """Limit open descriptors, apart from the other limits.
+
+    The kernel also compares RLIMIT_NOFILE of a process that sends a descriptor with the number that all processes of
+    its user have on their way, so it is set only once a process has none left to send.
+    """
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))

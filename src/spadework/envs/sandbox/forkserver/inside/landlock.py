@@ -1,4 +1,4 @@
-"""Landlock: no file, no TCP, no signal or abstract socket beyond the sandbox. Inherited by children at no cost."""
+"""Denies files, TCP, and signals and abstract sockets beyond the sandbox by Landlock; children inherit it for free."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TCP, SCOPES = 0b11, 0b11
 
 
 def version() -> int:
-    """The interface's version; below 1 where there is none."""
+    """Return the version of the kernel's interface; below 1 where there is none."""
     return int(kernel.LIBC.syscall(CREATE, None, 0, 1))
 
 
 def restrict() -> str:
-    """Deny all that can be denied, for good. Gives what was denied; raises ``OSError`` if nothing could be."""
+    """Deny for good all that this kernel can deny, and return what that is. Raises ``OSError`` if that is nothing."""
     have = version()
     if have < 1:
         raise kernel.failure("landlock")

@@ -1,4 +1,4 @@
-"""The layers that a zygote puts around itself, which its children inherit, and which of them hold."""
+"""Puts around a zygote the layers that its children inherit, and finds out which of them hold."""
 
 from __future__ import annotations
 
@@ -16,21 +16,27 @@ Layers = dict[str, tuple[bool, str]]
 """Name to whether it holds, and what it is or why it is missing."""
 
 
-def fix_layout() -> None:
-    """Start over without address randomisation: sets that are ordered by address come out the same every time."""
+def fix_layout() -> tuple[bool, str]:
+    """Start over without address randomisation: sets that are ordered by address come out the same every time.
+
+    Gives whether the layout is fixed, and what that means or why it is not; many containers refuse ``personality``.
+    """
     personality = kernel.LIBC.personality
     personality.argtypes = [ctypes.c_ulong]
-    if personality(CURRENT) & NO_RANDOM_LAYOUT:
-        return
-    personality(NO_RANDOM_LAYOUT)
-    if personality(CURRENT) & NO_RANDOM_LAYOUT:
+    before = personality(CURRENT)
+    if before >= 0 and before & NO_RANDOM_LAYOUT:
+        return True, "the same addresses at every start"
+    if before >= 0 and personality(NO_RANDOM_LAYOUT) >= 0 and personality(CURRENT) & NO_RANDOM_LAYOUT:
         os.execve(sys.executable, sys.orig_argv, dict(os.environ))
+    return False, "personality() is refused: id(), hash() of objects and orders by address change from start to start"
 
 
 def confine(without: set[str]) -> Layers:
     """Put every layer but those in ``without`` around this process; the caller may come back as a child of itself.
 
-    The order matters: root is given up before the user namespace is made, capabilities after the mounts, Landlock last.
+    The order matters. Root is given up first, so that the user namespace maps an ordinary user. Namespaces give the
+    capabilities that the mounts need, so capabilities are dropped after them. Landlock is last of those that children
+    inherit: it forbids mounting. Seccomp is only tried here, in children: each child installs its own.
     """
     layers: Layers = {"rlimits": (True, "memory, CPU, files, descriptors")}
     _first_to_die()
@@ -49,7 +55,7 @@ def confine(without: set[str]) -> Layers:
 
 
 def filter_of(layers: Layers, *, ask_to_fork: bool) -> seccomp.Filter | None:
-    """The filter that children install, if the kernel takes it."""
+    """Return the filter that children install; None if the kernel does not accept it."""
     return seccomp.Filter(ask_to_fork=ask_to_fork) if layers["templates" if ask_to_fork else "seccomp"][0] else None
 
 
@@ -95,7 +101,7 @@ def _seccomp(*, ask_to_fork: bool) -> tuple[bool, str]:
 
 
 def _in_a_child(attempt: Callable[[], object]) -> tuple[bool, str]:
-    """Try in a process that is thrown away: half a success would leave this one in between."""
+    """Try in a child that ends at once: an attempt that fails half-way would leave this process half confined."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -113,7 +119,7 @@ def _in_a_child(attempt: Callable[[], object]) -> tuple[bool, str]:
 
 
 def _become_init() -> None:
-    """The process namespace begins with the next child: be that child, and leave a parent that only waits."""
+    """Go on as a child, with which the new process namespace begins, and leave a parent that only waits for it."""
     pid = os.fork()
     if pid:
         signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGKILL))

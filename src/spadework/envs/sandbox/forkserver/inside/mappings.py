@@ -1,4 +1,4 @@
-"""Fewer mappings of memory: each costs every fork and exit some microseconds, and a library has five."""
+"""Merges mappings of memory: each costs every fork and exit some microseconds, and a library has five."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Part(NamedTuple):
     file: tuple[str, str]
 
     def meets(self, other: Part) -> bool:
-        """Whether both are of one file, as far apart in memory as in the file."""
+        """Return whether both are parts of one file and as far apart in memory as in the file."""
         return self.file == other.file and other.start - self.start == other.offset - self.offset
 
 

@@ -1,4 +1,4 @@
-"""Namespaces of our own: no network, no processes, no files but an empty read-only root. Needs no privilege."""
+"""Moves a process into namespaces without network, other processes or files. It needs no privilege."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import platform
 from . import kernel
 
 NOBODY = 65534
+HOST_NAME = b"sandbox"
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 ALL = NEWUSER | NEWNET | NEWIPC | NEWUTS | NEWNS | NEWPID | NEWCGROUP
@@ -19,7 +20,7 @@ MEMBERS = "user, network, ipc, uts, mount with an empty read-only root, pid, cgr
 
 
 def give_up_root() -> None:
-    """Root becomes nobody, for good; anybody else stays who they are."""
+    """Become nobody for good if this process is root; any other user stays the same."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
@@ -38,10 +39,15 @@ def enter() -> None:
     for file, text in (("setgroups", "deny"), ("uid_map", f"{NOBODY} {uid} 1"), ("gid_map", f"{NOBODY} {gid} 1")):
         with open(f"/proc/self/{file}", "w", encoding="ascii") as handle:
             handle.write(text)
+    kernel.LIBC.sethostname(HOST_NAME, len(HOST_NAME))  # the new namespace begins with the host's own name
 
 
 def empty_root() -> None:
-    """Swap the root for an empty read-only one (pivot_root(2) explains the stacked form)."""
+    """Swap the root for an empty read-only one.
+
+    Mounts become private first, or they would spread to the host. ``pivot_root`` of "." onto "." stacks the old root on
+    the new one, so that it can be unmounted without a folder to put it in (pivot_root(2)); a mere chroot could be left.
+    """
     mount = kernel.LIBC.mount
     mount.argtypes = [ctypes.c_char_p] * 3 + [ctypes.c_ulong, ctypes.c_char_p]
     _check(mount(b"none", b"/", None, RECURSIVE | PRIVATE, None), "mount private")
@@ -54,7 +60,7 @@ def empty_root() -> None:
 
 
 def drop_capabilities() -> None:
-    """Lose every capability, and the way back to any."""
+    """Give up every capability, and every way to regain one."""
     for capability in range(64):
         kernel.prctl(kernel.BOUNDING_DROP, capability)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)

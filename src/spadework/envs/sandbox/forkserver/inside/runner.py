@@ -1,4 +1,4 @@
-"""Loads one program and serves its environment: the loop of every child.
+"""Loads one program and serves its environment; every child runs this loop.
 
 It shares its interpreter with the program, so it is no boundary: a program may break it and forge what it says of
 itself. The host believes only what it has checked, and the kernel keeps the rest away.
@@ -42,19 +42,19 @@ Answer = tuple[int, float, str, bytes]
 
 
 class Nowhere(io.TextIOBase):
-    """Where what a program prints goes."""
+    """A stream that discards what a program prints."""
 
     def writable(self) -> bool:
-        """It is."""
+        """Return that it can be written to."""
         return True
 
     def write(self, text: str, /) -> int:
-        """Forget ``text``."""
+        """Discard ``text``."""
         return len(text)
 
 
 class Runner:
-    """One program, its environment, and what the host may ask of it."""
+    """Holds one program and its environment, and carries out the host's requests."""
 
     def __init__(self, prelude: dict[str, Any], bases: list[str]) -> None:
         self.prelude = prelude
@@ -107,7 +107,7 @@ class Runner:
         raise Problem(wire.NO_CLASS, "the program defines no class whose name ends in Env")
 
     def _arguments(self, cls: type, level: Any) -> dict[str, int]:
-        """Only what a constructor insists on, for a default is the program's own choice, and the level it is put at."""
+        """Return arguments for the constructor: the level, and a turn budget if it has no default of its own."""
         if cls.__init__ is object.__init__:  # type: ignore[misc]
             return {}
         try:
@@ -119,7 +119,7 @@ class Runner:
         return arguments | ({"max_turns": self.limits["max_turns"]} if insists else {})
 
     def _cap_turns(self) -> int:
-        """The lower of the program's own turn budget and the run's, told to the program."""
+        """Set the program's turn budget to the lower of its own and the run's, and return it."""
         cap: int = self.limits["max_turns"]
         own = getattr(self.env, "max_turns", None)
         if isinstance(own, int) and not isinstance(own, bool) and 0 < own <= cap:
@@ -130,7 +130,7 @@ class Runner:
         return cap
 
     def reset(self, body: bytes) -> tuple[str, bytes]:
-        """Start an episode; tells the turn budget and the tools besides."""
+        """Start an episode; returns the observation, and info, turn budget and tools as JSON."""
         seed = int(body)
         virtual.reseed(seed)
         result = self.seeding(self._method("reset"), seed)
@@ -140,7 +140,7 @@ class Runner:
         return text, _told(f'{{"info":{checks.info(info)},"max_turns":{self._cap_turns():d},"tools":{tools}}}')
 
     def step(self, body: bytes) -> Answer:
-        """One action."""
+        """Take one action; returns the reply."""
         result = self._method("step")(body.decode())
         observation, reward, terminated, truncated, info = checks.five(result)
         text = checks.observation(observation, self.limits["max_observation"], may_be_empty=True)
@@ -151,7 +151,7 @@ class Runner:
         return ended | cut, paid, text, _told(told) if told != "{}" else b""
 
     def play(self, body: bytes, send: Callable[[Answer], None]) -> Answer:
-        """Episodes of set actions: an answer to each reset and step; each but the last goes out by ``send`` at once."""
+        """Play episodes of given actions. Each reset and step has a reply; all but the last are sent at once."""
         *others, last = json.loads(body)
         for script in others:
             send(self._episode(script, send))
@@ -168,14 +168,14 @@ class Runner:
         return answer
 
     def call(self, body: bytes) -> tuple[str, bytes]:
-        """A named method, JSON in and out."""
+        """Call a named method; arguments and result are JSON."""
         asked = json.loads(body)
         result = self._method(asked["method"])(*asked["args"])
         text = checks.plain(result, f"the result of {asked['method']}()")
         return "", _told(f'{{"result":{text}}}')
 
     def forget(self, error: MemoryError) -> None:
-        """Make room to tell of ``error``: this instance is lost anyway."""
+        """Free memory so that ``error`` can be reported; this instance is lost anyway."""
         self.env = None
         if MODULE in sys.modules:
             vars(sys.modules[MODULE]).clear()
@@ -245,7 +245,7 @@ def _brief(error: BaseException) -> str:
 
 
 def _trace(error: BaseException) -> str:
-    """The traceback below the runner's own frames."""
+    """Return the part of a traceback that lies in the program."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != FILE:
         frames = frames.tb_next
@@ -256,7 +256,7 @@ def _trace(error: BaseException) -> str:
 
 
 def _report(error: BaseException) -> Answer:
-    """What went wrong, as a reply."""
+    """Turn an exception into a reply."""
     try:
         if isinstance(error, Problem):
             problem = error

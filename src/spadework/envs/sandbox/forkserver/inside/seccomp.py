@@ -32,7 +32,7 @@ Code = tuple[tuple[int, int, int, int], ...]
 
 
 def refuse(number: int) -> int:
-    """The verdict that makes a call fail with this errno."""
+    """Return the verdict that makes a call fail with the error ``number``."""
     return 0x00050000 | number
 
 
@@ -72,7 +72,7 @@ class Filter:
 
 
 def supported() -> bool:
-    """Whether there is a table for this machine."""
+    """Return whether there is a table of system calls for this machine."""
     return platform.machine() in MACHINES and os.name == "posix"
 
 
@@ -85,7 +85,7 @@ def _argument(index: int, *, high: bool = False) -> tuple[int, int, int, int]:
 
 
 def _verdicts(machine: str, ask_to_fork: bool) -> dict[int, Code]:
-    """What each call number leads to."""
+    """Return the code that decides about each call number."""
     kinds = tables(machine)
     simple = {
         "allowed": ALLOW,
@@ -125,7 +125,7 @@ def _conditional(ask_to_fork: bool) -> dict[str, Code]:
 
 
 def _segments(verdicts: dict[int, Code]) -> list[tuple[int, Code]]:
-    """Cover all numbers by runs of one verdict: where each starts, and its code."""
+    """Split all numbers into runs that share one verdict; gives where each run starts, and its code."""
     default: Code = (_return(refuse(errno.EPERM)),)
     edges = sorted({0, *verdicts, *(number + 1 for number in verdicts)})
     segments = [(edge, verdicts.get(edge, default)) for edge in edges]

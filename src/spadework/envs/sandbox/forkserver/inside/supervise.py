@@ -1,8 +1,9 @@
-"""The zygote's side of templates: it hands them sockets, allows each fork, and checks what they say of it.
+"""The zygote's side of templates: it hands them sockets, allows each fork, and checks what they report of it.
 
-A template runs untrusted code, so it may lie, stall, or try to fork on its own. Forks that were not asked for are
-refused by the kernel on our word. One that was allowed must be accounted for at once, by a process of the template's
-own process group; else the whole group dies, which is that one program's plays and nobody else's.
+A template runs untrusted code, so it may lie, stall, or try to fork on its own. The kernel asks this process about each
+attempt to fork, and those that were not requested are refused. One that was allowed must be reported at once, with the
+id of a process of the template's own process group; else the whole group is killed, which is that one program's plays
+and nobody else's. The group is what the check rests on: no call by which a process could change its group is allowed.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import contextlib
 import errno
 import fcntl
 import os
+import select
 import signal
 import socket
 import struct
 from collections import deque
 from collections.abc import Container
-from time import clock_gettime, monotonic  # by name: virtual time replaces the module's
+from time import monotonic  # our package keeps the real clocks: see virtual.patches
 
 from . import kernel
 from .template import DESCRIPTORS, FORK_FLAGS, PID
@@ -27,36 +29,43 @@ NOTICE = struct.Struct("=QIIiIQ6Q")
 """seccomp_notif: id, pid, flags, call number, architecture, instruction pointer, arguments."""
 ANSWER = struct.Struct("=QqiI")
 CONTINUE = 1
-CPU_PATIENCE, WALL_PATIENCE = 0.25, 20.0
-"""Seconds in which a template must have forked; CPU judges, wall is for sleepers."""
+CPU_PATIENCE = 0.25
+"""CPU seconds in which a template must have forked; the wall limit of a call is for those that sleep instead."""
 
 
 class Supervised:
-    """One template child."""
+    """One template child.
 
-    def __init__(self, pid: int, control: socket.socket) -> None:
+    Args:
+        pid: its process id, which is also the id of its process group.
+        control: the line on which it is asked to fork and reports what it forked.
+        wall: wall seconds in which it must have forked.
+    """
+
+    def __init__(self, pid: int, control: socket.socket, wall: float) -> None:
         self.pid = pid
+        self.wall = wall
         self.control = control
         self.listener = -1
         self.waiting: deque[tuple[int, int]] = deque()
         """Plays to come: instance id, socket."""
-        self.current = -1
+        self.forking = -1
         """The instance that is being forked, or -1."""
         self.allowed = False
         self.asked_at = self.cpu_at = 0.0
 
     def descriptors(self) -> list[int]:
-        """What to poll."""
+        """The descriptors to poll."""
         return [self.control.fileno(), *([self.listener] if self.listener >= 0 else [])]
 
     def request(self, instance: int, sock: int) -> None:
         """Have a play forked as soon as the template is free."""
         self.waiting.append((instance, sock))
-        self.proceed()
+        self.request_next_fork()
 
-    def proceed(self) -> None:
+    def request_next_fork(self) -> None:
         """Ask for the next play's fork if the template is free."""
-        if self.current >= 0 or not self.waiting or self.listener < 0:
+        if self.forking >= 0 or not self.waiting or self.listener < 0:
             return
         instance, sock = self.waiting[0]
         rights = array.array("i", [sock])
@@ -67,67 +76,64 @@ class Supervised:
                 return  # too many descriptors of this user are on their way: once more at the next tick
             # else it is dying: reaping it or the deadline tells
         self.waiting.popleft()
-        self.current, self.allowed, self.asked_at, self.cpu_at = instance, True, monotonic(), self._cpu()
+        self.forking, self.allowed, self.asked_at, self.cpu_at = instance, True, monotonic(), self._cpu()
         os.close(sock)
 
-    def unborn(self) -> list[int]:
-        """The instances that it was asked for and has not given."""
-        return [*([self.current] if self.current >= 0 else []), *(instance for instance, _ in self.waiting)]
+    def pending_instances(self) -> list[int]:
+        """The instances that were requested and have not been forked."""
+        return [*([self.forking] if self.forking >= 0 else []), *(instance for instance, _ in self.waiting)]
 
-    def give_up(self) -> int:
-        """Go on to the next play; gives the instance that will not be."""
-        instance, self.current, self.allowed = self.current, -1, False
-        self.proceed()
+    def abandon_current(self) -> int:
+        """Go on to the next play; gives the instance that will never be forked."""
+        instance, self.forking, self.allowed = self.forking, -1, False
+        self.request_next_fork()
         return instance
 
     def overdue(self) -> bool:
-        """Whether an allowed fork is not accounted for."""
-        if self.current < 0:
+        """Whether an allowed fork has not been reported in time."""
+        if self.forking < 0:
             return False
-        return monotonic() - self.asked_at > WALL_PATIENCE or self._cpu() - self.cpu_at > CPU_PATIENCE
+        return monotonic() - self.asked_at > self.wall or self._cpu() - self.cpu_at > CPU_PATIENCE
 
     def _cpu(self) -> float:
-        try:
-            return clock_gettime((~self.pid << 3) | 2)  # the kernel's name for another process's CPU clock
-        except OSError:
-            return 0.0
+        return kernel.cpu_clock(self.pid) or 0.0
 
-    def heard(self, known: Container[int], strangers: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
-        """Read the control line. Gives an instance and the process id that is truly its own, if one was born.
+    def read_report(self, known: Container[int], unannounced: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
+        """Read one report of the template. Gives an instance and the process id that is truly its own, if one was born.
 
         Raises ``ValueError`` when the template lied, ``EOFError`` when it hung up, and ``ChildProcessError`` when the
         kernel did not let it fork.
         """
         data, ancillary, _, _ = self.control.recvmsg(64, socket.CMSG_SPACE(4))
-        if not data:
-            raise EOFError
+        if not data and _hung_up(self.control):
+            raise EOFError  # an empty message looks the same, and is a report out of turn
         if self.listener < 0 and ancillary:
             (self.listener,) = array.array("i", ancillary[0][2])
             with contextlib.suppress(OSError):  # it is dying: reaping it tells
                 kernel.limit_descriptors(DESCRIPTORS, self.pid)
                 self.control.send(b"limited")
-            self.proceed()
+            self.request_next_fork()
             return None
-        if self.current < 0 or len(data) != PID.size:
+        if self.forking < 0 or len(data) != PID.size:
             raise ValueError("spoke out of turn")
         (pid,) = PID.unpack(data)
         if pid < 0:
             raise ChildProcessError(f"could not fork: {os.strerror(-pid)}")
-        if pid in known or not self._owns(pid, strangers):
+        if pid in known or not self._owns(pid, unannounced):
             raise ValueError(f"claimed process {pid}")
-        born, self.current = (self.current, pid), -1
-        self.proceed()
+        born, self.forking = (self.forking, pid), -1
+        self.request_next_fork()
         return born
 
-    def _owns(self, pid: int, strangers: dict[int, tuple[int, int]]) -> bool:
+    def _owns(self, pid: int, unannounced: dict[int, tuple[int, int]]) -> bool:
         try:
-            group = strangers[pid][0] if pid in strangers else os.getpgid(pid)
+            group = unannounced[pid][0] if pid in unannounced else os.getpgid(pid)
             return pid > 0 and group == self.pid
         except OSError:
             return False
 
-    def judge(self) -> None:
-        """Answer one attempt to fork: allowed once for each request, refused otherwise."""
+    def answer_fork_attempt(self) -> None:
+        """Answer one attempt to fork: it is allowed once for each request, and refused otherwise."""
         notice = bytearray(NOTICE.size)
         try:
             fcntl.ioctl(self.listener, RECEIVE, notice)
@@ -144,7 +150,7 @@ class Supervised:
             return
 
     def kill_all(self) -> None:
-        """The template and everything that it has forked."""
+        """Kill the template and everything that it has forked."""
         try:
             os.killpg(self.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -159,3 +165,10 @@ class Supervised:
         if self.listener >= 0:
             os.close(self.listener)
             self.listener = -1
+
+
+def _hung_up(sock: socket.socket) -> bool:
+    """Whether the other end is closed."""
+    poll = select.poll()
+    poll.register(sock, 0)  # a hang-up is told of without being asked for
+    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))

@@ -1,4 +1,4 @@
-"""System call numbers, and what becomes of each call. A call that is not here fails with EPERM."""
+"""Numbers of system calls, and what the filter does with each. A call that is not listed fails with EPERM."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _table(text: str, machine: str) -> dict[str, int]:
 
 
 def tables(machine: str) -> dict[str, dict[str, int]]:
-    """Names and numbers of the calls that are allowed, conditional, eacces, enotty, enosys and fatal."""
+    """Return names and numbers of the calls of each kind: allowed, conditional, eacces, enotty, enosys and fatal."""
     texts = {"allowed": _ALLOWED, "conditional": _CONDITIONAL, "eacces": _EACCES}
     texts |= {"enotty": _ENOTTY, "enosys": _ENOSYS, "fatal": _FATAL}
     return {kind: _table(text, machine) for kind, text in texts.items()}

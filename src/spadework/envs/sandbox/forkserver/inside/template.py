@@ -41,7 +41,7 @@ class Template:
         self._frozen = False
 
     def hand_over(self, listener: int) -> None:
-        """Give the zygote the descriptor on which it hears of every attempt to fork, and wait for its limit on them."""
+        """Give the zygote the descriptor that reports attempts to fork, and wait until it has set our limits."""
         rights = array.array("i", [listener])
         self._control.sendmsg([b"listener"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         os.close(listener)
@@ -62,7 +62,7 @@ class Template:
         if not ancillary:
             os._exit(0)  # the zygote is gone
         (sock,) = array.array("i", ancillary[0][2])
-        if not self._frozen:
+        if not self._frozen:  # late, since the program is loaded by now: its objects are frozen too
             gc.collect()
             gc.freeze()  # or collections in the plays would copy every page
             self._frozen = True

@@ -28,6 +28,9 @@ CONTROL = 4
 HELLO = b"ready"
 """What a child says once it is confined; anything else instead is why it could not."""
 
+MISSING = "missing layer "
+"""How that reason begins if the kernel did not give a layer: its name and the kernel's reason follow."""
+
 OUT_OF_MEMORY = 77
 """The exit status of a child that cannot even tell of it."""
 

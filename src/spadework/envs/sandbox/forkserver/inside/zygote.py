@@ -1,6 +1,10 @@
 """The fork server: warm, confined, single-threaded. Forks a child for each socket that the host sends.
 
-Control messages are JSON over SOCK_SEQPACKET with descriptors attached, so it never sees a program or an action.
+Control messages are JSON over SOCK_SEQPACKET, with the sockets attached as descriptors: programs and actions travel
+over those sockets only, so this process never sees a byte that a model or a player wrote.
+
+The host orders ``spawn`` (a child that has loaded nothing), ``fork`` (a play of a template), ``kill`` and ``cpu``. The
+zygote reports ``ready`` or ``failed`` once, ``born`` and ``exits`` of children, and ``cpu`` when it was asked.
 """
 
 from __future__ import annotations
@@ -28,27 +32,30 @@ TICK_MS = 500
 
 
 class Zygote:
-    """Serves ``spawn``, ``fork`` and ``kill``; tells of births and exits."""
+    """Carries out the host's orders and reports births and exits."""
 
-    def __init__(self, control: socket.socket, config: dict[str, Any]) -> None:
+    def __init__(self, control: socket.socket, config: dict[str, Any], fixed_layout: tuple[bool, str]) -> None:
         self.control = control
         self.bases: list[str] = config["bases"]
         self.null = os.open("/dev/null", os.O_RDWR)
         self.prelude = warm(config)
         rehearse(Runner(self.prelude, self.bases))
         mappings.merge()
+        # Measured before confinement: with an empty root there is no /proc to read it from.
         self.base, self.held = kernel.address_space(), kernel.held()
         self.layers = layers.confine(set(config["without"]))
+        self.layers["fixed_layout"] = fixed_layout
         self.filter = layers.filter_of(self.layers, ask_to_fork=False)
         self.asking_filter = layers.filter_of(self.layers, ask_to_fork=True)
         self.pids: dict[int, int] = {}
         """Process id to instance id, of children that live."""
         self.instances: dict[int, int] = {}
         self.templates: dict[int, Supervised] = {}
-        self.reasons: dict[int, str] = {}
-        self.strangers: dict[int, tuple[int, int]] = {}
-        """Process id to group and status, of plays that died before their template told of them."""
-        self.telling = -1
+        self.reasons: dict[int, tuple[str, str]] = {}
+        """Instance id to the fault's code and reason, of children that were killed for what their template did."""
+        self.unannounced: dict[int, tuple[int, int]] = {}
+        """Process id to group and exit status, of plays that died before their template reported their birth."""
+        self.report_to = -1
         """In a child: the descriptor on which it says why it could not start."""
         self.poll = select.poll()
         self.owners: dict[int, int] = {}
@@ -56,42 +63,46 @@ class Zygote:
 
     def run(self) -> NoReturn:
         """Serve until the host is gone, then take all children along."""
+        # A handler in Python could run in the middle of an order: a death only wakes the poll below.
         signals, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self.poll.register(self.control, select.POLLIN)
         self.poll.register(signals, select.POLLIN)
         kernel.prctl(kernel.DUMPABLE, 0)
+        # A collection writes to the header of every object, and each page written is a page copied in each child:
+        # freeze() moves what is loaded out of the collector's sight, for this process and all its children.
         gc.collect()
         gc.disable()
         gc.freeze()
-        self.tell({"ready": self.layers, "held": self.held})
+        self.send({"ready": self.layers, "held": self.held})
         while True:
             for descriptor, _ in self.poll.poll(TICK_MS if self.templates else None):
                 if descriptor == signals:
                     os.read(signals, 4096)
                     self.reap()
                 elif descriptor == self.control.fileno():
-                    self.obey()
+                    self.handle_order()
                 elif descriptor in self.owners:
-                    self.attend(self.owners[descriptor], descriptor)
+                    self.handle_template(self.owners[descriptor], descriptor)
             for instance, template in list(self.templates.items()):
                 if template.overdue():
-                    self.punish(instance, "did not fork when asked to")
+                    blamed = not kernel.is_stopped(template.pid)  # SIGSTOP comes from outside
+                    self.kill_template(instance, "did not fork when asked to" if blamed else "", wire.HANG)
                 else:
-                    template.proceed()
+                    template.request_next_fork()
 
-    def tell(self, message: dict[str, Any]) -> None:
-        """To the host."""
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message to the host."""
         self.control.send(json.dumps(message).encode())
 
-    def tell_exits(self, exits: list[list[Any]]) -> None:
-        """Of each: the instance, its status, and the reason if its status does not tell it."""
+    def send_exits(self, exits: list[list[Any]]) -> None:
+        """Report exits: of each the instance, its status, and code and reason of a fault that the status hides."""
         for start in range(0, len(exits), MOST_DESCRIPTORS):
-            self.tell({"exits": exits[start : start + MOST_DESCRIPTORS]})
+            self.send({"exits": exits[start : start + MOST_DESCRIPTORS]})
 
-    def obey(self) -> None:
-        """One message of the host."""
+    def handle_order(self) -> None:
+        """Carry out one order of the host."""
         data, ancillary, _, _ = self.control.recvmsg(1 << 16, socket.CMSG_SPACE(4 * MOST_DESCRIPTORS))
         if not data:
             self.end()
@@ -103,38 +114,54 @@ class Zygote:
         if message["do"] == "kill":
             for instance in message["ids"]:
                 self.kill(instance)
-        for instance, sock in zip(message["ids"], sockets, strict=False):
-            if message["do"] == "fork":
-                self.fork(message["template"], instance, sock)
-            else:
-                self.spawn(instance, sock, message)
+            return
+        if message["do"] == "cpu":
+            for instance in message["ids"]:
+                self.send({"cpu": [instance, *self.measure(instance)]})
+            return
+        (instance,) = message["ids"]
+        if not sockets:  # the kernel drops descriptors on their way to a process that may hold no more
+            self.send_exits([[instance, -signal.SIGKILL, "", ""]])
+        elif message["do"] == "fork":
+            self.fork(message["template"], instance, sockets[0])
+        else:
+            self.spawn(instance, sockets[0], message)
+
+    def measure(self, instance: int) -> tuple[float | None, bool]:
+        """Return the CPU seconds of a child, None if they cannot be read, and whether somebody has stopped it."""
+        pid = self.instances.get(instance)
+        if pid is None:
+            return None, False
+        return kernel.cpu_clock(pid), kernel.is_stopped(pid)
 
     def spawn(self, instance: int, sock: int, message: dict[str, Any]) -> None:
         """Fork a child that has loaded nothing yet."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if message["template"] else (None, None)
+        ours = theirs = None
         try:
+            if message["template"]:
+                ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             pid = os.fork()
-        except OSError:  # no more processes: the host hears of a death at birth
+        except OSError:  # no more descriptors or processes: the host hears of a death at birth
             for end in (ours, theirs):
                 if end is not None:
                     end.close()
             os.close(sock)
-            self.tell_exits([[instance, -signal.SIGKILL, ""]])
+            self.send_exits([[instance, -signal.SIGKILL, "", ""]])
             return
         if pid == 0:
             self.become_child(sock, theirs, message["memory"])
         os.close(sock)
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)  # the child does so too: whoever comes first
-        self.bear(instance, pid)
+        self.register(instance, pid)
         if ours is not None and theirs is not None:
             theirs.close()
-            self.templates[instance] = Supervised(pid, ours)
+            self.templates[instance] = Supervised(pid, ours, message["wall"])
             self.watch(instance)
 
     def become_child(self, sock: int, control: socket.socket | None, memory: int) -> NoReturn:
         """Confine ourselves and serve. Never returns."""
-        self.telling = sock
+        self.report_to = sock
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -143,7 +170,7 @@ class Zygote:
             gc.enable()
             os.write(wire.SOCKET, wire.HELLO)
         except BaseException:  # noqa: BLE001 - the host is told, whatever it was
-            os.write(self.telling, traceback.format_exc().encode()[-4000:])
+            os.write(self.report_to, traceback.format_exc().encode()[-4000:])
             os._exit(1)
         runner = Runner(self.prelude, self.bases)
         if template is None:
@@ -151,13 +178,18 @@ class Zygote:
         serve(runner, template.wait)
 
     def confine_child(self, sock: int, control: socket.socket | None, memory: int) -> Template | None:
-        """Descriptors, rights, limits, filter: in this order, since the filter forbids the rest."""
+        """Take descriptors, give up rights, take limits, and install the filter.
+
+        The filter comes last, since it forbids all the others. A template's descriptors are limited by this zygote once
+        it has the listener, for RLIMIT_NOFILE also bounds how many descriptors a user may have on their way between
+        processes: with a limit of six, one that sends its listener could be refused by what its siblings send.
+        """
         if control is None:
             kernel.take_sockets([sock], self.null)
             kernel.limit_descriptors(wire.SOCKET + 1)
         else:
-            kernel.take_sockets([sock, control.detach()], self.null)  # its zygote limits these, before it loads
-        self.telling = wire.SOCKET
+            kernel.take_sockets([sock, control.detach()], self.null)
+        self.report_to = wire.SOCKET
         kernel.give_up_rights()
         kernel.limit(self.base + memory, kernel.LIFETIME_CPU)
         template = None if control is None else Template()
@@ -173,63 +205,70 @@ class Zygote:
             self.templates[template].request(instance, sock)
         else:
             os.close(sock)
-            self.tell_exits([[instance, -signal.SIGKILL, "its template is gone"]])
+            self.send_exits([[instance, -signal.SIGKILL, wire.DIED, "its template is gone"]])
 
-    def attend(self, instance: int, descriptor: int) -> None:
-        """A template spoke, or something under its filter tries to fork."""
+    def handle_template(self, instance: int, descriptor: int) -> None:
+        """Handle what a template reports, or an attempt to fork by a process under its filter."""
         template = self.templates[instance]
         if not _readable(descriptor):
             return  # an event of a descriptor that was closed since, and whose number was given out again
         if descriptor == template.listener:
-            template.judge()
+            template.answer_fork_attempt()
             return
         try:
-            born = template.heard(self.pids, self.strangers)
+            born = template.read_report(self.pids, self.unannounced)
         except (EOFError, ConnectionError):
             self.poll.unregister(descriptor)  # it is dead or about to be: reaping it or its deadline sees to the rest
             return
         except ChildProcessError as error:
-            self.tell_exits([[template.give_up(), -signal.SIGKILL, f"its template {error}"]])
+            self.send_exits([[template.abandon_current(), -signal.SIGKILL, wire.DIED, f"its template {error}"]])
             return
         except (ValueError, OSError) as error:
-            self.punish(instance, str(error))
+            self.kill_template(instance, str(error))
             return
         self.watch(instance)
         if born is not None:
-            self.bear(*born)
-            _, status = self.strangers.pop(born[1], (0, None))
+            self.register(*born)
+            _, status = self.unannounced.pop(born[1], (0, None))
             if status is not None:
-                self.tell_exits([self.mourn(born[1], status)])
+                self.send_exits([self.unregister(born[1], status)])
 
     def watch(self, instance: int) -> None:
-        """Poll what a template has by now."""
+        """Poll the descriptors that a template has by now."""
         for descriptor in self.templates[instance].descriptors():
             if descriptor not in self.owners:
                 self.owners[descriptor] = instance
                 self.poll.register(descriptor, select.POLLIN)
 
-    def bear(self, instance: int, pid: int) -> None:
-        """A child lives."""
+    def register(self, instance: int, pid: int) -> None:
+        """Note that a child lives, and report its birth."""
         self.pids[pid], self.instances[instance] = instance, pid
-        self.tell({"born": [instance, pid]})
+        self.send({"born": [instance, pid]})
 
     def kill(self, instance: int) -> None:
-        """Its exit is told when it is reaped."""
+        """Kill a child; its exit is reported when it is reaped."""
         if instance in self.instances:
             os.kill(self.instances[instance], signal.SIGKILL)
 
-    def punish(self, instance: int, why: str) -> None:
-        """Kill a template that broke the rules, and all that it has forked; no ``why`` blames no program."""
-        template, reason = self.templates[instance], f"its template {why}" if why else ""
-        for pid, member in self.pids.items():
-            if reason and os.getpgid(pid) == template.pid:
-                self.reasons[member] = reason
-        template.kill_all()
-        unborn = template.unborn()
-        self.forget(instance)
-        self.tell_exits([[member, -signal.SIGKILL, reason] for member in unborn])
+    def kill_template(self, instance: int, why: str, code: str = wire.DIED) -> None:
+        """Kill a template and all that it has forked.
 
-    def forget(self, instance: int) -> None:
+        Args:
+            instance: the template.
+            why: what it did; empty if nobody is to blame, for SIGKILL alone reads as a death from outside.
+            code: the fault of its plays.
+        """
+        template = self.templates[instance]
+        fault = (code, f"its template {why}") if why else ("", "")
+        for pid, member in self.pids.items():
+            if why and os.getpgid(pid) == template.pid:
+                self.reasons[member] = fault
+        template.kill_all()
+        pending = template.pending_instances()
+        self.stop_watching(instance)
+        self.send_exits([[member, -signal.SIGKILL, *fault] for member in pending])
+
+    def stop_watching(self, instance: int) -> None:
         """Stop listening to a template."""
         template = self.templates.pop(instance)
         for descriptor in template.descriptors():
@@ -237,41 +276,41 @@ class Zygote:
                 with contextlib.suppress(KeyError):
                     self.poll.unregister(descriptor)
         template.close()
-        self.strangers = {pid: dead for pid, dead in self.strangers.items() if dead[0] != template.pid}
+        self.unannounced = {pid: dead for pid, dead in self.unannounced.items() if dead[0] != template.pid}
 
     def reap(self) -> None:
-        """Collect the dead and tell the host."""
+        """Collect the exit statuses of the dead and report them."""
         exits: list[list[Any]] = []
         while (pid := _next_dead()) is not None:
-            group = os.getpgid(pid)
+            group = os.getpgid(pid)  # before it is reaped: afterwards nobody knows which template forked it
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             if pid not in self.pids:
-                self.strangers[pid] = group, status
+                self.unannounced[pid] = group, status
                 continue
-            exits.append(self.mourn(pid, status))
+            exits.append(self.unregister(pid, status))
             if exits[-1][0] in self.templates:
-                self.bury(exits[-1][0], status)
-        self.tell_exits(exits)
+                self.template_died(exits[-1][0], status)
+        self.send_exits(exits)
 
-    def mourn(self, pid: int, status: int) -> list[Any]:
-        """Forget a dead child; gives what the host is told of it."""
+    def unregister(self, pid: int, status: int) -> list[Any]:
+        """Forget a dead child; gives the report of its exit."""
         instance = self.pids.pop(pid)
         del self.instances[instance]
-        return [instance, status, self.reasons.pop(instance, "")]
+        return [instance, status, *self.reasons.pop(instance, ("", ""))]
 
-    def bury(self, instance: int, status: int) -> None:
-        """A template died. Its plays go on, unless it may have forked one of which it did not tell.
+    def template_died(self, instance: int, status: int) -> None:
+        """Handle the death of a template. Its plays go on, unless it may have forked one that it did not report.
 
         No program can send SIGKILL: that comes from outside and blames nobody.
         """
         template = self.templates[instance]
-        if template.current >= 0:
-            self.punish(instance, "" if status == -signal.SIGKILL else "died")
+        if template.forking >= 0:
+            self.kill_template(instance, "" if status == -signal.SIGKILL else "died")
         else:
-            self.forget(instance)
+            self.stop_watching(instance)
 
     def end(self) -> NoReturn:
-        """The host is gone."""
+        """End with all children, since the host is gone."""
         for pid in self.pids:
             try:
                 os.killpg(pid, signal.SIGKILL)
@@ -295,12 +334,12 @@ def _next_dead() -> int | None:
 
 
 def main(control: int, config: dict[str, Any]) -> NoReturn:
-    """Never returns: the zygote ends when the host hangs up."""
+    """Confine this process and serve. Never returns: the zygote ends when the host hangs up."""
     sock = socket.socket(fileno=control)
     try:
-        layers.fix_layout()
+        fixed_layout = layers.fix_layout()
         kernel.stand_back()
-        zygote = Zygote(sock, config)
+        zygote = Zygote(sock, config, fixed_layout)
         sys.argv[:] = [""]
     except BaseException:  # noqa: BLE001 - the host is told, whatever it was
         sock.send(json.dumps({"failed": traceback.format_exc()[-4000:]}).encode())

@@ -1,0 +1,60 @@
+"""What happens when the host has no descriptor left: opens wait for others to end instead of failing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+from spadework.envs.sandbox.forkserver.kernel_facts import NO_START
+from spadework.errors import SandboxError
+
+T = TypeVar("T")
+RETRY_SECONDS = 0.02
+GIVE_UP_SECONDS = 60.0
+"""Wall seconds of waiting after which an open fails, if nothing of the sandbox is left that could end."""
+
+
+class OutOfDescriptors(SandboxError):
+    """No descriptor is left for another instance, for now."""
+
+
+@contextlib.contextmanager
+def opening() -> Iterator[None]:
+    """Turn an ``OSError`` of what opens descriptors into a fault: ``OutOfDescriptors`` where waiting may help."""
+    try:
+        yield
+    except OSError as error:
+        kind = OutOfDescriptors if error.errno in (errno.EMFILE, errno.ENFILE) else SandboxError
+        raise kind(NO_START, f"no descriptor for another instance: {error.strerror}; raise `ulimit -n`") from None
+
+
+class Queue:
+    """Opens that found no descriptor; they try again one after the other, or all would race for each that is freed."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+
+    async def run(self, attempt: Callable[[], Awaitable[T]], make_room: Callable[[], bool]) -> T:
+        """The result of ``attempt``, which is repeated while it raises ``OutOfDescriptors``.
+
+        Args:
+            attempt: what opens descriptors.
+            make_room: lets go of what is not needed; whether anything is left that may end and free a descriptor.
+        """
+        with contextlib.suppress(OutOfDescriptors):
+            return await attempt()
+        async with self._turn:
+            loop = asyncio.get_running_loop()
+            hopeless_since = loop.time()
+            while True:
+                if make_room():
+                    hopeless_since = loop.time()
+                await asyncio.sleep(RETRY_SECONDS)
+                try:
+                    return await attempt()
+                except OutOfDescriptors:
+                    if loop.time() - hopeless_since > GIVE_UP_SECONDS:
+                        raise
