@@ -30,7 +30,7 @@ class SchemaError(Exception):
 
 
 class Problem(NamedTuple):
-    """Why a value does not fit. ``place`` says where in the value, such as ``.lines[0]``; empty for the value itself."""
+    """Why a value does not fit. ``place`` says where in it, such as ``.lines[0]``; it is empty for the value itself."""
 
     place: str
     text: str
@@ -144,7 +144,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of a type. A type that JSON does not have, which ``check_schema`` refuses, excludes nothing."""
+    """Whether a value is of a type. A type that JSON does not have (``check_schema`` refuses it) excludes nothing."""
     known = _TYPES.get(kind)
     return known is None or known(value)
 

@@ -19,8 +19,8 @@ class Snapshot:
     """The contents of every mutable object that is reached from ``root``'s attributes.
 
     Lists, dictionaries, sets, deques, byte arrays, attributes of objects, ``random.Random`` and SQLite databases are
-    put back. The module ``random``'s own generator, class attributes, variables of closures, slots, iterators and arrays
-    are not.
+    put back. The module ``random``'s own generator, class attributes, variables of closures, slots, iterators and
+    arrays are not.
     """
 
     def __init__(self, root: object) -> None:

@@ -21,6 +21,8 @@ from spadework.scan import Call, parse_reply
 
 _LONGEST_ERROR = 200
 """Characters of an exception's message that reach the player."""
+_TELLING = 40
+"""Characters by which the beginning of the state is known in a message, even where it was shortened."""
 
 
 class ToolUseBaseEnv:
@@ -170,7 +172,7 @@ class ToolUseBaseEnv:
         message = lines[0][:_LONGEST_ERROR] if lines else ""
         if any(not isinstance(part, str | int | float) for part in error.args):
             message = ""  # as of ``assert x, self.__dict__``
-        elif any(held and repr(held) in str(error) for held in (vars(self), self._state, self._plan)):
+        elif any(held and repr(held)[:_TELLING] in str(error) for held in (vars(self), self._state, self._plan)):
             message = ""
         kind = type(error).__name__
         if isinstance(error, ValueError) and message:

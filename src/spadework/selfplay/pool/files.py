@@ -2,8 +2,8 @@
 
 Ours is one Parquet file with a row for each ``Environment`` and the SHA-256 of its source. Theirs are Parquet with the
 columns ``game_id``, ``file_name``, ``skill``, ``sha256`` and ``code``, or a folder of ``.py`` files, in itself or in
-``games/``, with a ``manifest.json`` or ``manifest.jsonl`` and perhaps a ``checksums.sha256``. Plain folders of programs, with or without a ``NAME.toml`` each, are read as well, and so are run
-directories: what was accepted there.
+``games/``, with a ``manifest.json`` or ``manifest.jsonl`` and perhaps a ``checksums.sha256``. Plain folders of
+programs, with or without a ``NAME.toml`` each, are read as well, and so are run directories: what was accepted there.
 """
 
 from __future__ import annotations
