@@ -238,7 +238,10 @@ def _json_call(body: str) -> Call | _Problem:
 def _as_call(value: Any) -> Call | _Problem:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return _Problem('a tool call needs the form {"name": ..., "arguments": {...}}')
-    arguments = value.get("arguments", {})
+    if "arguments" in value and "parameters" in value:
+        return _Problem(f"the call of {value['name']} has both arguments and parameters")
+    # Llama's templates call them parameters, and so do many models that were trained on them.
+    arguments = value.get("arguments", value.get("parameters", {}))
     if isinstance(arguments, str):
         try:
             arguments = JSON.decode(arguments or "{}")

@@ -180,11 +180,15 @@ def test_a_program_that_does_not_load_is_left_out(tmp_path, capsys):
     folder = tmp_path / "pool"
     folder.mkdir()
     (folder / "good.py").write_text(RELEASED["bare_string_reset"])
-    (folder / "bad.py").write_text("class BadEnv:\n    def reset(self, seed=None):\n        return MISSING\n")
+    (folder / "bad.py").write_text(
+        "class BadEnv:\n    max_turns = 1\n    def reset(self, seed=None):\n        return [][1]\n"
+        "    def step(self, action):\n        return action, 0.0, True, False, {}\n"
+    )
     out = tmp_path / "ours.parquet"
     assert main(["pool", "import", str(folder), "--out", str(out)]) == 1
     assert len(load_pool(out)) == 1
-    assert "MISSING" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "bad.py" in said and "IndexError" in said
 
 
 def test_a_runs_accepted_environments_become_a_pool(tmp_path):

@@ -6,10 +6,22 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spadework.envs.tool_env import coerce, fit
+from spadework.envs.json_schema import coerce, convert
+from spadework.envs.tool_env import fit
 from spadework.scan import Call, Reply, parse_reply, strip_thinking, without_calls
 
-__all__ = ["Call", "Reply", "coerce", "fit", "parse_reply", "played_text", "render_call", "said_text", "schema_of"]
+__all__ = [
+    "Call",
+    "Reply",
+    "coerce",
+    "convert",
+    "fit",
+    "parse_reply",
+    "played_text",
+    "render_call",
+    "said_text",
+    "schema_of",
+]
 
 
 def played_text(reply: str) -> str | None:

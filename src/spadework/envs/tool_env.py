@@ -1,70 +1,28 @@
 """The provided bases of tool-use programs.
 
-The sandbox loads this file and ``spadework.scan``, which reads the player's text, by their paths: beside that module it
-imports the standard library only.
+The sandbox loads this file by its path, and so it does with what it imports of ours: ``spadework.scan``, which reads
+the player's text, ``json_schema`` and ``snapshot``. Beside them it imports the standard library only.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
+import inspect
 import json
 import math
 import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spadework.scan import JSON, Call, parse_reply
+from spadework.envs.json_schema import SchemaError, check_schema, coerce
+from spadework.envs.snapshot import Snapshot
+from spadework.scan import Call, parse_reply
 
-
-def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
-    """``value`` as its schema wants it, and only so: text becomes a number where a number is asked, and the reverse.
-
-    Raises ``ValueError`` with a message for the player.
-    """
-    kinds = schema.get("type") or ()
-    kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds)
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        value = _convert(value, kinds)
-    if "enum" in schema and value not in schema["enum"]:
-        raise ValueError(f"must be one of {', '.join(map(str, schema['enum']))}")
-    if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        value = [coerce(item, schema["items"]) for item in value]
-    return value
-
-
-_TYPES: dict[str, Any] = {
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "array": list,
-    "object": dict,
-    "null": type(None),
-}
-
-
-def _is(value: Any, kind: str) -> bool:
-    """Whether a value is of a JSON type; a Boolean is no number."""
-    return isinstance(value, _TYPES.get(kind, object)) and (kind == "boolean" or not isinstance(value, bool))
-
-
-def _convert(value: Any, kinds: tuple[str, ...]) -> Any:
-    candidates: list[Any] = []
-    if isinstance(value, str):
-        candidates.append({"true": True, "false": False}.get(value.strip().lower()))
-        with contextlib.suppress(ValueError, RecursionError):
-            candidates.append(JSON.decode(value))
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        candidates.append(str(value))
-    for one in (value, *candidates):
-        if isinstance(one, float) and one.is_integer():
-            candidates.append(int(one))
-    for one in candidates:
-        if one is not None and any(_is(one, kind) for kind in kinds):
-            return one
-    raise ValueError(f"must be of type {' or '.join(kinds)}, not {type(value).__name__}")
+_LONGEST_ERROR = 200
+"""Characters of an exception's message that reach the player."""
+_TELLING = 40
+"""Characters by which the beginning of the state is known in a message, even where it was shortened."""
 
 
 class ToolUseBaseEnv:
@@ -77,6 +35,10 @@ class ToolUseBaseEnv:
 
     The next instruction comes with the first call that leaves the current one's criterion met, or with an ``<answer>``.
     After the last one an ``<answer>`` pays 1.0 if every criterion holds on the final state, and ends the episode.
+
+    Programs that the method's authors published have ``_tools`` as a dictionary, name -> ``{description, parameters}``.
+    They reveal instructions in the results of their own tools, so that the base leaves ``_current_msg`` alone and asks
+    ``_check_answer`` about every ``<answer>``.
     """
 
     partial_credit = False
@@ -85,7 +47,7 @@ class ToolUseBaseEnv:
     """Paid for each step whose calls could all be read."""
     malformed_reward = -0.1
 
-    _tools: list[dict[str, Any]]
+    _tools: list[dict[str, Any]] | dict[str, dict[str, Any]]
     _user_messages: list[str]
     _message_criteria: list[Callable[[Any], Any]]
     _plan: list[list[tuple[str, dict[str, Any]]]]
@@ -101,12 +63,24 @@ class ToolUseBaseEnv:
         self._clear()
         return self
 
-    def __init__(self, max_turns: int = 20) -> None:
+    def __init__(self, max_turns: int = 20, **_: Any) -> None:
         self.max_turns = max_turns
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every ``reset`` starts an episode, even where a program forgets ``super().reset()``."""
+        """Every ``reset`` starts an episode, even where a program forgets ``super().reset()``.
+
+        A ``solution`` in prose, which the authors' programs have, becomes ``None``: nobody can play it.
+        """
         super().__init_subclass__(**options)
+        said = cls.__dict__.get("solution")
+        if inspect.isfunction(said):
+
+            @functools.wraps(said)
+            def solution(self: ToolUseBaseEnv) -> Any:
+                text = said(self)
+                return None if self._self_advancing and not self._playable(text) else text
+
+            cls.solution = solution  # type: ignore[method-assign]
         own = cls.__dict__.get("reset")
         if own is not None:
 
@@ -127,15 +101,29 @@ class ToolUseBaseEnv:
         self._clear()
         return (self._user_messages[0] if self._user_messages else ""), {}
 
+    @property
+    def _self_advancing(self) -> bool:
+        """Whether this is a program of the authors' form, which moves on to its next instruction by itself."""
+        return isinstance(self._tools, Mapping)
+
+    def _playable(self, text: Any) -> bool:
+        """Whether an oracle can say ``text``: it holds calls, or an answer alone, or is itself the right answer."""
+        reply = parse_reply(str(text))
+        if reply.calls or str(text).strip() == f"<answer>{reply.answer}</answer>":
+            return True
+        return bool(self._check_answer(str(text)))
+
     def get_tools(self) -> list[dict[str, Any]]:
         """The schemas, each in the form ``{"type": "function", "function": {...}}``."""
+        if isinstance(self._tools, Mapping):
+            return [{"type": "function", "function": {"name": name, **tool}} for name, tool in self._tools.items()]
         return [tool if "function" in tool else {"type": "function", "function": tool} for tool in self._tools]
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Carry out one reply: its calls in order, then its answer."""
         self.turn_count += 1
         reply = parse_reply(action)
-        lines = [json.dumps(self._run(call), default=str) for call in reply.calls]
+        lines = [self._shown(self._run(call)) for call in reply.calls]
         reward, ended, form = 0.0, False, "call"
         if reply.problems:
             lines += [f"Malformed tool call: {problem}." for problem in reply.problems]
@@ -147,7 +135,7 @@ class ToolUseBaseEnv:
             form = "text"
         else:
             reward = self.format_reward
-        if reply.calls:
+        if reply.calls and not self._self_advancing:
             lines += self._advance()
         if reply.answer is not None and not reply.problems:
             text, reward, ended = self._answer(reply.answer)
@@ -160,15 +148,36 @@ class ToolUseBaseEnv:
         """Run one tool with arguments that fit its schema; whatever goes wrong is an ``error`` for the player."""
         return self._run(Call(name, dict(arguments)))
 
+    def _shown(self, result: Any) -> str:
+        """A tool's result as the player reads it."""
+        plain = self._self_advancing and isinstance(result, str)
+        return result if plain else json.dumps(result, default=str)
+
     def _run(self, call: Call) -> Any:
+        """The tool's result; where it raises, an ``error``, and the state is as it was before the call."""
+        before = Snapshot(self)
         try:
             result = self._dispatch(call)
-        except MemoryError:
+        except (MemoryError, SchemaError):
             raise
         except Exception as error:  # noqa: BLE001 - a tool's fault is for the player to see and to mend
-            result = {"error": str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"}
+            before.restore()
+            result = {"error": self._told(error)}
         self._call_history.append({"name": call.name, "arguments": call.arguments, "result": copy.deepcopy(result)})
         return result
+
+    def _told(self, error: Exception) -> str:
+        """What the player reads of an exception: its type and the first line of its message, without the state."""
+        lines = str(error).splitlines()
+        message = lines[0][:_LONGEST_ERROR] if lines else ""
+        if any(not isinstance(part, str | int | float) for part in error.args):
+            message = ""  # as of ``assert x, self.__dict__``
+        elif any(held and repr(held)[:_TELLING] in str(error) for held in (vars(self), self._state, self._plan)):
+            message = ""
+        kind = type(error).__name__
+        if isinstance(error, ValueError) and message:
+            return message
+        return f"{kind}: {message}" if message else kind
 
     def _dispatch(self, call: Call) -> Any:
         schemas = {tool.get("function", tool).get("name"): tool.get("function", tool) for tool in self.get_tools()}
@@ -193,13 +202,26 @@ class ToolUseBaseEnv:
 
     def _answer(self, answer: str) -> tuple[str, float, bool]:
         """Feedback, reward, and whether the episode ends."""
+        if self._self_advancing:
+            if self._check_answer(answer):
+                return "Done.", 1.0, True
+            return self._wrong(answer), 0.0, False
         if self._current_msg + 1 < len(self._user_messages):
             self._current_msg += 1
             return f"User: {self._user_messages[self._current_msg]}", 0.0, False
         share = self._share_met(answer)
         if share == 1.0 or self.partial_credit:
             return "Done.", share, True
-        return self._incorrect_answer_feedback(answer), 0.0, False
+        return self._wrong(answer), 0.0, False
+
+    def _wrong(self, answer: str) -> str:
+        """The feedback on a wrong answer; the authors' programs define the method without an argument."""
+        feedback: Callable[..., str] = self._incorrect_answer_feedback
+        try:
+            inspect.signature(feedback).bind(answer)
+        except TypeError:
+            return feedback()
+        return feedback(answer)
 
     def _share_met(self, answer: str) -> float:
         if not self._user_messages:
@@ -215,7 +237,7 @@ class ToolUseBaseEnv:
             return False
         return given == expected or abs(_number(given) - _number(expected)) <= 0.01 + 1e-9
 
-    def _incorrect_answer_feedback(self, answer: str) -> str:
+    def _incorrect_answer_feedback(self, answer: str = "") -> str:
         """What a wrong answer is told: never what is missing."""
         return "Not all that was asked for is done." if self._user_messages else "That is not the right answer."
 
@@ -239,20 +261,18 @@ class ToolUseBaseEnv:
 
 
 def fit(call: Call, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The call's arguments, coerced by ``schema``. Raises ``ValueError`` on unknown, missing or unfit ones."""
-    properties = schema.get("properties", {})
-    unknown = [name for name in call.arguments if name not in properties]
-    missing = [name for name in schema.get("required", ()) if name not in call.arguments]
-    if unknown or missing:
-        what = f"does not take {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)}"
-        raise ValueError(f"{call.name} {what}")
-    fitted = {}
-    for name, value in call.arguments.items():
-        try:
-            fitted[name] = coerce(value, properties[name])
-        except ValueError as error:
-            raise ValueError(f"{name} {error}") from None
-    return fitted
+    """The call's arguments in the form that ``schema`` asks for. What the schema does not name is refused.
+
+    Raises ``ValueError`` with a message for the player where they do not fit, and ``SchemaError`` where the schema
+    itself is invalid.
+    """
+    whole: dict[str, Any] = {"additionalProperties": False, **schema}
+    check_schema(whole, f"the schema of {call.name}")
+    try:
+        return dict(coerce(call.arguments, whole))
+    except ValueError as error:
+        message = str(error)
+    raise ValueError(message[1:] if message.startswith(".") else f"{call.name} {message}")
 
 
 def _number(text: str) -> float:

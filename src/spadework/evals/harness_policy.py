@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from spadework.envs.tool_calls import Call, coerce, parse_reply, said_text, schema_of
+from spadework.envs.tool_calls import Call, convert, parse_reply, said_text, schema_of
 from spadework.policies.base import Chat, Message, Policy, SamplingParams
 from spadework.types import Key
 
@@ -89,10 +89,7 @@ def _typed(call: Call, schema: Mapping[str, Any]) -> dict[str, Any]:
     typed = dict(call.arguments)
     for name, kind in schema.get("properties", {}).items():
         if name in typed:
-            try:
-                typed[name] = coerce(typed[name], kind)
-            except ValueError:
-                continue  # the harness says what is wrong with it
+            typed[name] = convert(typed[name], kind)  # the harness says what is wrong with it
     return typed
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter, deque
 
 import pytest
 
+from spadework.envs.json_schema import SchemaError
 from spadework.envs.tool_env import SqliteToolEnv, ToolUseBaseEnv
 
 
@@ -225,3 +228,102 @@ def test_the_whole_difference_may_be_expected():
     assert env.step("<answer>done</answer>")[1] == 0.0
     env.step(call("run", sql="DELETE FROM t WHERE id = 9"))
     assert env.step("<answer>done</answer>")[1] == 1.0
+
+
+class HalfEnv(ToolUseBaseEnv):
+    """Its tools change everything that they can, and then raise."""
+
+    def reset(self, seed=None):
+        self.held = {"a": [1]}
+        self._state = {"held": self.held, "count": Counter("aab"), "queue": deque([1, 2]), "tags": {1}}
+        self.spent, self.rng = 0, random.Random(7)
+        self._message_criteria, self._user_messages = [lambda _: self.held["a"] == [1]], ["Go."]
+        names = ("spoil", "dump", "text", "lines")
+        self._tools = [{"name": name, "parameters": {"type": "object"}} for name in names]
+        return "Go.", {}
+
+    def tool_spoil(self):
+        self._state["held"]["a"].append(2)
+        self._state["count"].update("b")
+        self._state["queue"].clear()
+        self._state["tags"].add(2)
+        self.spent += 1
+        self.fresh = self.rng.random()
+        self._state = {}
+        raise ValueError("no")
+
+    def tool_dump(self):
+        assert self.spent, self.__dict__
+
+    def tool_text(self):
+        raise RuntimeError(f"state: {self._state}")
+
+    def tool_lines(self):
+        raise KeyError("x" * 500 + "\n" + "secret")
+
+
+def test_a_tool_that_raises_leaves_everything_as_it_was():
+    env = HalfEnv()
+    env.reset()
+    state, rng = env._state, env.rng.getstate()
+    assert json.loads(env.step(call("spoil"))[0]) == {"error": "no"}
+    assert env._state is state
+    assert env._state["held"] is env.held
+    assert env.held == {"a": [1]}
+    assert env._state == {"held": {"a": [1]}, "count": Counter("aab"), "queue": deque([1, 2]), "tags": {1}}
+    assert (env.spent, hasattr(env, "fresh"), env.rng.getstate()) == (0, False, rng)
+    assert env._met(0)
+
+
+@pytest.mark.parametrize(("tool", "said"), [("dump", "AssertionError"), ("text", "RuntimeError")])
+def test_an_exception_does_not_tell_the_state(tool, said):
+    env = HalfEnv()
+    env.reset()
+    assert json.loads(env.step(call(tool))[0]) == {"error": said}
+
+
+def test_an_exception_is_told_in_one_short_line():
+    env = HalfEnv()
+    env.reset()
+    text = env.step(call("lines"))[0]
+    assert len(text) < 250
+    assert "secret" not in text
+
+
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_database_is_put_back_whether_the_tool_committed_or_not(commits):
+    class FailingEnv(RowsEnv):
+        def tool_run(self, sql):
+            self._state.execute(sql)
+            if commits:
+                self._state.commit()
+            self._state.execute("SELECT * FROM nowhere")
+
+    env = FailingEnv()
+    env.reset()
+    env._state.execute("INSERT INTO t VALUES (3, 'kept')")
+    assert "OperationalError" in env.step(call("run", sql="DELETE FROM t"))[0]
+    assert [row["id"] for row in env.query("SELECT id FROM t ORDER BY id")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_json_does_not_have_is_malformed(env, number):
+    text, reward, *_ = env.step(f'<tool_call>{{"name": "put", "arguments": {{"n": {number}}}}}</tool_call>')
+    assert text.startswith("Malformed tool call")
+    assert reward == -0.1
+    in_text = env.step(call("put", n=number))[0]
+    assert json.loads(in_text) == {"error": "n must be of type integer, not str"}
+    assert env._state == {"box": []}
+
+
+def test_parameters_are_read_as_arguments_and_both_at_once_are_malformed(env):
+    assert env.step('<tool_call>{"name": "put", "parameters": {"n": 4}}</tool_call>')[0].startswith('{"size": 1}')
+    both = '<tool_call>{"name": "put", "parameters": {"n": 4}, "arguments": {"n": 5}}</tool_call>'
+    assert env.step(both)[1] == -0.1
+    assert env._state == {"box": [4]}
+
+
+def test_an_invalid_schema_is_the_programs_fault_and_named(env):
+    env._tools[0]["parameters"] = {"type": "object", "properties": {"n": {"type": "float"}}}
+    with pytest.raises(SchemaError, match=r"the schema of put, properties\.n, has type = 'float'"):
+        env.step(call("put", n=1))

@@ -6,23 +6,35 @@ import argparse
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from spadework.envs.check.findings import fatal
+from spadework.envs.check.players import encode
 from spadework.envs.check.program import in_order
+from spadework.envs.check.static import check_source
 from spadework.envs.check.syntax import Program, parse
 from spadework.envs.contract import box
-from spadework.envs.sandbox.base import Limits, Sandbox, Session
+from spadework.envs.json_schema import SchemaError, check_schema
+from spadework.envs.sandbox.base import Limits, Sandbox, Session, act
 from spadework.envs.sandbox.packaged.names import parse_named
+from spadework.envs.tool_calls import render_call
 from spadework.errors import ProgramError
 from spadework.selfplay.pool.files import Imported, import_pool, write_pool
 from spadework.types import WIN, Environment
 
 _SHOWN = 20
 """Failures and duplicates listed one by one; the rest is counted."""
+_PLAYED_TURNS = 50
+"""Turns that a program's own solution may take."""
+
+Try = Callable[[Sandbox, Environment], Awaitable[str]]
+"""Looks for a problem of a program; empty text where there is none."""
+Use = Callable[[Session, Environment], Awaitable[str]]
+"""The same, with a session of the program."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     taking = actions.add_parser("import", help="read a pool, check it, and write it in our format")
     taking.add_argument("path", type=Path, metavar="PATH", help="Parquet, a folder of programs, or a run")
     taking.add_argument("--out", type=Path, metavar="FILE", help="default: pools/NAME.parquet")
-    taking.add_argument("--no-run", action="store_true", help="do not load and reset every program")
+    how = taking.add_mutually_exclusive_group()
+    how.add_argument("--no-run", action="store_true", help="only check the sources: do not load and reset any program")
+    how.add_argument("--play", action="store_true", help="play an episode of every program too")
     stats = actions.add_parser("stats", help="count what a pool holds")
     stats.add_argument("path", type=Path, metavar="PATH", help="a pool in any format, or of a package: rlve:400")
     for action in (taking, stats):
@@ -47,51 +61,125 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "stats":
         console.print(_stats(imported.environments))
         if parse_named(str(args.path)) is not None:
-            _print_playable(console, imported, asyncio.run(_load_all(imported.environments, args.jobs)))
+            _print_playable(console, imported, asyncio.run(_load_all(imported, args.jobs, _problem)))
             return 0
         console.print(f"{len(imported.duplicates)} duplicates and {len(imported.failures)} broken rows left out")
         return 0
-    broken = [] if args.no_run else asyncio.run(_load_all(imported.environments, args.jobs))
+    broken = asyncio.run(_load_all(imported, args.jobs, _tries(args)))
     failed = {name for name, _ in broken}
-    kept = [environment for environment in imported.environments if environment.id not in failed]
+    kept = [one for one in imported.environments if imported.names[one.sha256] not in failed]
     out = args.out or Path("pools") / f"{args.path.resolve().stem}.parquet"
     write_pool(out, kept)
     failures = [*imported.failures, *broken]
     _print_left_out(console, imported, failures)
-    console.print(f"{len(kept)} environments in {out}; {len(imported.duplicates)} duplicates, {len(failures)} failures")
+    done = {"no_run": "not run", "play": "played"}
+    how = next((said for name, said in done.items() if getattr(args, name)), "reset, not played")
+    console.print(
+        f"{len(kept)} environments in {out} ({how}); {len(imported.duplicates)} duplicates, {len(failures)} failures"
+    )
     return int(bool(failures))
 
 
-async def _load_all(environments: Sequence[Environment], jobs: int) -> list[tuple[str, str]]:
-    """Id and reason of every program that cannot be built and reset."""
+def _tries(args: argparse.Namespace) -> Try:
+    if args.no_run:
+        return _static_problem
+    return _playing_problem if args.play else _problem
+
+
+async def _load_all(imported: Imported, jobs: int, tries: Try) -> list[tuple[str, str]]:
+    """File and reason of every program that ``tries`` finds a problem of."""
     from spadework.build import build_sandbox
     from spadework.config import RunConfig
 
     sandbox = build_sandbox(RunConfig())
     failures = []
     try:
-        async for environment, problem in in_order(environments, lambda one: _problem(sandbox, one), jobs):
+        async for environment, problem in in_order(imported.environments, lambda one: tries(sandbox, one), jobs):
             if isinstance(problem, Exception):
                 raise problem
             if problem:
-                failures.append((environment.id, problem))
+                failures.append((imported.names[environment.sha256], problem))
     finally:
         await sandbox.close()
     return failures
 
 
+async def _static_problem(_: Sandbox, environment: Environment) -> str:
+    """The first error of the source that keeps it from being an environment, without running it."""
+    if parse_named(environment.source) is not None:
+        return ""
+    findings = await asyncio.to_thread(lambda: fatal(list(check_source(environment.source, environment.domain))))
+    unfit = [finding for finding in findings if finding.code.startswith(("ENV0", "ENV1"))]
+    return f"{unfit[0].code} {unfit[0].message}" if unfit else ""
+
+
 async def _problem(sandbox: Sandbox, environment: Environment) -> str:
+    """Why the program cannot be built and reset, if it cannot."""
+    return await _problem_of(sandbox, environment, _opened)
+
+
+async def _playing_problem(sandbox: Sandbox, environment: Environment) -> str:
+    """Why an episode of the program cannot be played, if it cannot."""
+    return await _problem_of(sandbox, environment, _played)
+
+
+async def _problem_of(sandbox: Sandbox, environment: Environment, used: Use) -> str:
+    problem = await _static_problem(sandbox, environment)
+    if problem:
+        return problem
     try:
         session = await sandbox.open(environment.source, Limits())
     except ProgramError as error:
         return str(error)
     try:
-        await session.reset(0)
-        return await _own_answer(session) if parse_named(environment.source) is not None else ""
+        return await used(session, environment)
     except ProgramError as error:
         return str(error)
     finally:
         await session.close()
+
+
+async def _opened(session: Session, environment: Environment) -> str:
+    await session.reset(0)
+    if parse_named(environment.source) is not None:
+        return await _own_answer(session)
+    return _unfit_schema(session)
+
+
+async def _played(session: Session, environment: Environment) -> str:
+    """Play what ``solution()`` says, which must win; without a solution, try every tool and a wrong answer."""
+    problem = await _opened(session, environment)
+    if problem or parse_named(environment.source) is not None:
+        return problem
+    for _ in range(_PLAYED_TURNS):
+        answer = await session.call("solution")
+        if answer is None:
+            return await _tried(session, environment)
+        step = await act(session, encode(str(answer), environment.domain))
+        if step.done:
+            return "" if step.terminated and step.reward >= WIN else "its own solution() does not win"
+    return f"its own solution() does not end within {_PLAYED_TURNS} turns"
+
+
+async def _tried(session: Session, environment: Environment) -> str:
+    """Say something of each kind to a program that has no oracle; a fault of the program raises ``ProgramError``."""
+    names = [tool.get("function", tool).get("name") for tool in session.tools]
+    said = [render_call(str(name), {}) for name in names]
+    for action in [*said, encode("0", environment.domain)]:
+        if (await act(session, action)).done:
+            break
+    return ""
+
+
+def _unfit_schema(session: Session) -> str:
+    """What is wrong with the first tool's schema that is no schema."""
+    for tool in session.tools:
+        function = tool.get("function", tool)
+        try:
+            check_schema(function.get("parameters", {}), f"the schema of {function.get('name')}")
+        except SchemaError as error:
+            return str(error)
+    return ""
 
 
 async def _own_answer(session: Session) -> str:
@@ -123,16 +211,19 @@ def _print_left_out(console: Console, imported: Imported, failures: Sequence[tup
 def _stats(environments: Sequence[Environment]) -> Table:
     table = Table("what", "count", "share", box=None, pad_edge=False)
     table.add_row("environments", str(len(environments)), "")
+    # An environment of a package is named, not written: it has no source to count anything of.
+    programs = [one for one in environments if parse_named(one.source) is None]
     groups: list[tuple[str, Iterable[str]]] = [
         ("domain", (one.domain for one in environments)),
         ("skill", (one.skill or "(none)" for one in environments)),
-        ("has", (trait for one in environments for trait in _traits(one.source))),
+        ("has", (trait for one in programs for trait in _traits(one.source))),
     ]
     for label, values in groups:
         for value, count in sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])):
             table.add_row(f"{label}: {value}", str(count), f"{count / max(1, len(environments)):.0%}")
-    lengths = sorted(one.source.count("\n") + 1 for one in environments) or [0]
-    for label, at in (("shortest", 0), ("median", len(lengths) // 2), ("longest", -1)):
+    lengths = sorted(one.source.count("\n") + 1 for one in programs)
+    places = (("shortest", 0), ("median", len(lengths) // 2), ("longest", -1)) if lengths else ()
+    for label, at in places:
         table.add_row(f"lines: {label}", str(lengths[at]), "")
     return table
 

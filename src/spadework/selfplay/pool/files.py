@@ -1,9 +1,9 @@
 """Pools on disk: ours, and the two formats that the method's authors released theirs in.
 
 Ours is one Parquet file with a row for each ``Environment`` and the SHA-256 of its source. Theirs are Parquet with the
-columns ``game_id``, ``file_name``, ``skill``, ``sha256`` and ``code``, or a folder of ``.py`` files with a
-``manifest.json``. Plain folders of programs, with or without a ``NAME.toml`` each, are read as well, and so are run
-directories: what was accepted there.
+columns ``game_id``, ``file_name``, ``skill``, ``sha256`` and ``code``, or a folder of ``.py`` files, in itself or in
+``games/``, with a ``manifest.json`` or ``manifest.jsonl`` and perhaps a ``checksums.sha256``. Plain folders of
+programs, with or without a ``NAME.toml`` each, are read as well, and so are run directories: what was accepted there.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ COLUMNS = (
 FORMAT = 2
 """Of our pools, in the metadata of the Parquet file. Version 0.1 wrote no number; a file without one is of format 1."""
 _FORMAT_KEY = "spadework.format"
+_MANIFESTS = ("manifest.json", "manifest.jsonl")
+_GAMES = "games"
+"""The folder of programs in a pool of the authors'."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
 _NAMES = {
     "id": ("game_id", "id", "env_id"),
@@ -63,6 +66,8 @@ class Imported:
     """Name of the row that was left out, and of the one that it repeats."""
     failures: tuple[tuple[str, str], ...]
     """Name and reason."""
+    names: Mapping[str, str]
+    """SHA-256 of each environment's source -> the name of its file or row."""
 
 
 def read_pool(path: Path) -> Iterator[PoolEntry]:
@@ -97,7 +102,9 @@ def import_pool(path: Path) -> Imported:
             duplicates.append((entry.name, kept[key].name))
         else:
             kept[key] = entry
-    return Imported(tuple(entry.environment for entry in kept.values()), tuple(duplicates), tuple(failures))
+    environments = tuple(entry.environment for entry in kept.values())
+    names = {key: entry.name for key, entry in kept.items()}
+    return Imported(environments, tuple(duplicates), tuple(failures), names)
 
 
 def load_pool(path: Path) -> tuple[Environment, ...]:
@@ -164,19 +171,30 @@ def _check_format(path: Path, metadata: Mapping[bytes, bytes]) -> None:
 
 
 def _folder(path: Path) -> Iterator[PoolEntry]:
-    manifest = path / "manifest.json"
+    manifest = _manifest_of(path)
     shards = sorted(path.glob("*.parquet"))
-    if manifest.exists():
+    programs = _programs(path)
+    if manifest is None and path.name == _GAMES and (above := _manifest_of(path.parent)) is not None:
+        # The authors' scripts name the folder of programs; what is known of these stands above it.
+        yield from _manifest(path.parent, above)
+    elif manifest is not None:
         yield from _manifest(path, manifest)
     elif shards:
         for shard in shards:
             yield from _parquet(shard)
-    else:
-        programs = sorted(path.glob("*.py"))
-        if not programs:
-            raise ConfigError(f"{path}: holds neither manifest.json, nor Parquet, nor programs")
+    elif programs:
         for program in programs:
             yield _entry(_described(program), program.read_bytes(), program.stem)
+    else:
+        raise ConfigError(f"{path}: holds neither {' nor '.join(_MANIFESTS)}, nor Parquet, nor programs")
+
+
+def _manifest_of(path: Path) -> Path | None:
+    return next((path / name for name in _MANIFESTS if (path / name).is_file()), None)
+
+
+def _programs(path: Path) -> list[Path]:
+    return [*sorted(path.glob("*.py")), *sorted(path.glob(f"{_GAMES}/*.py"))]
 
 
 def _described(program: Path) -> dict[str, Any]:
@@ -191,24 +209,64 @@ def _described(program: Path) -> dict[str, Any]:
 
 
 def _manifest(path: Path, manifest: Path) -> Iterator[PoolEntry]:
-    try:
-        data = clean_json(json.loads(decode(manifest.read_bytes())))
-    except ValueError as error:
-        raise ConfigError(f"{manifest}: not valid JSON: {error}") from None
-    named: set[str] = set()
-    for index, row in enumerate(_rows(data)):
+    sums = _sums(path / "checksums.sha256")
+    named: set[Path] = set()
+    for index, row in enumerate(_rows(_manifest_data(manifest))):
         file = str(_first(row, "file") or f"{_first(row, 'id')}.py")
-        program = path / file
-        if program.resolve().parent != path.resolve() and path.resolve() not in program.resolve().parents:
+        program = _program_file(path, file)
+        if not program.resolve().is_relative_to(path.resolve()):
             yield _entry(row, "", file, problem="lies outside of the pool")
-        elif program.exists():
-            named.add(program.name)
-            yield _entry(row, program.read_bytes(), f"{path.name}:{index}")
+        elif program.is_file():
+            named.add(program)
+            yield _entry(_with_sum(row, path, program, sums), program.read_bytes(), f"{path.name}:{index}")
         else:
             yield _entry(row, "", file, problem="the file is missing")
-    for program in sorted(path.glob("*.py")):
-        if program.name not in named:
-            yield _entry({"file": program.name}, program.read_bytes(), program.stem)
+    for program in _programs(path):
+        if program not in named:
+            row = _with_sum({"file": program.name}, path, program, sums)
+            yield _entry(row, program.read_bytes(), program.stem)
+
+
+def _manifest_data(manifest: Path) -> Any:
+    """The manifest as it stands: one JSON value, or a list with one value for each line of a ``.jsonl`` file."""
+    text = decode(manifest.read_bytes())
+    if manifest.suffix == ".json":
+        try:
+            return clean_json(json.loads(text))
+        except ValueError as error:
+            raise ConfigError(f"{manifest}: not valid JSON: {error}") from None
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append(clean_json(json.loads(line)))
+            except ValueError as error:
+                raise ConfigError(f"{manifest}:{number}: not valid JSON: {error}") from None
+    return rows
+
+
+def _program_file(path: Path, file: str) -> Path:
+    """Where a program of the manifest is: below the pool, or below its ``games/``."""
+    below = path / _GAMES / file
+    return below if not (path / file).is_file() and below.is_file() else path / file
+
+
+def _sums(path: Path) -> dict[str, str]:
+    """File -> SHA-256, as ``sha256sum`` writes them; nothing without the file."""
+    if not path.is_file():
+        return {}
+    sums = {}
+    for line in decode(path.read_bytes()).split("\n"):
+        digest, _, file = line.strip().partition(" ")
+        sums[file.strip().removeprefix("*").removeprefix("./")] = digest
+    return sums
+
+
+def _with_sum(row: Mapping[str, Any], path: Path, program: Path, sums: Mapping[str, str]) -> Mapping[str, Any]:
+    """The row with the sum that the pool's list of sums gives, where the row has none of its own."""
+    if _first(row, "sha256"):
+        return row
+    return {**row, "sha256": sums.get(program.relative_to(path).as_posix())}
 
 
 def _rows(data: Any) -> list[Mapping[str, Any]]:

@@ -103,7 +103,11 @@ def describe(kind: Kind) -> dict[str, Any]:
         "prelude_modules": list(filter(kind.loads, contract.PRELUDE_MODULES)),
         "prelude_names": contract.PRELUDE_NAMES,
         "site": _site_folders(),
-        "scan": str(FOLDER.parents[2] / "scan.py"),
+        "tool_needs": {
+            "spadework.scan": str(FOLDER.parents[2] / "scan.py"),
+            "spadework.envs.json_schema": str(FOLDER.parents[1] / "json_schema.py"),
+            "spadework.envs.snapshot": str(FOLDER.parents[1] / "snapshot.py"),
+        },
         "tool_env": str(FOLDER.parents[1] / "tool_env.py"),
         **kind._asdict(),
     }

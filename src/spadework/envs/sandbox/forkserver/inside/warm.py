@@ -32,8 +32,6 @@ NUMPY = (
 )
 TOOL_MODULES = ("tool_use_base_env", "spadework_tool_env")
 """Under which names programs import the base classes of tool-use environments."""
-SCAN_MODULE = "spadework.scan"
-"""Under which name those classes import what reads the player's text."""
 
 
 def warm(config: dict[str, Any]) -> dict[str, Any]:
@@ -41,8 +39,9 @@ def warm(config: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         config: ``imports``, ``prelude_modules``, ``prelude_names`` (the contract's, as far as they are wanted);
-            ``site`` (folders for numpy and math_verify); ``tool_env`` and ``scan`` (paths of the base classes' source,
-            and of what they import of ours); and ``uncommon``, ``numpy`` and ``math_verify`` (load what is theirs?).
+            ``site`` (folders for numpy and math_verify); ``tool_env`` (path of the base classes' source);
+            ``tool_needs`` (what they import of ours, name -> path, in the order in which it is loaded); and
+            ``uncommon``, ``numpy`` and ``math_verify`` (load what is theirs?).
     """
     sys.path.extend(config["site"])
     wanted = [name for name in (*INTERNAL, *config["imports"]) if name not in TOOL_MODULES]
@@ -87,7 +86,8 @@ def _tool_classes(config: dict[str, Any]) -> dict[str, Any]:
     """The base classes of tool-use environments, from their source; none while the file is not there."""
     if not os.path.exists(config["tool_env"]):
         return {}
-    _load(config["scan"], SCAN_MODULE)
+    for name, path in config["tool_needs"].items():
+        _load(path, name)
     module = _load(config["tool_env"], *TOOL_MODULES)
     return {name: value for name, value in vars(module).items() if isinstance(value, type) and name.endswith("Env")}
 
