@@ -13,6 +13,8 @@ ROWS = {
     "agent/anchor_return": "mean return on the anchors, unhinted",
     "agent/unhinted_win_rate": "win rate, unhinted",
     "agent/hinted_win_rate": "win rate, hinted",
+    "agent/designed_win_rate": "win rate on designed environments, unhinted",
+    "agent/fixed_win_rate": "win rate on those of the fixed pool, unhinted",
     "designer/regret": "regret (hinted - unhinted)",
     "designer/ran_share": "designs that ran",
     "designer/valid_share": "designs accepted",
