@@ -124,6 +124,8 @@ class Design:
     """Tool use: which variant of the task was asked for (docs/environments.md)."""
     novelty: float | None = None
     """1 minus the cosine with the nearest program written before; ``None`` where nobody measures it."""
+    hint_segments: tuple[Segment, ...] = ()
+    """The tokens that wrote the hint of an accepted design."""
 
     @property
     def accepted(self) -> bool:
