@@ -7,17 +7,22 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from spadework.analysis.programs import means, measure_program
+from spadework.cli.environments.model import add_model, model_config
 from spadework.envs.check.program import in_order
 from spadework.envs.check.syntax import Program, parse
 from spadework.envs.contract import box
 from spadework.envs.sandbox.base import Limits, Sandbox, Session
 from spadework.envs.sandbox.packaged.names import parse_named
-from spadework.errors import ProgramError
+from spadework.errors import ConfigError, ProgramError
+from spadework.jobs.engine import open_policy
+from spadework.jobs.judge import Judged, judge_pool, shares
 from spadework.selfplay.pool.files import Imported, import_pool, write_pool
 from spadework.types import WIN, Environment
 
@@ -34,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     taking.add_argument("--no-run", action="store_true", help="do not load and reset every program")
     stats = actions.add_parser("stats", help="count what a pool holds")
     stats.add_argument("path", type=Path, metavar="PATH", help="a pool in any format, or of a package: rlve:400")
+    stats.add_argument("--judge", action="store_true", help="ask a model which are well-posed and verifiable")
+    stats.add_argument("--max-tokens", type=int, default=4_096, metavar="N", help="of a judge's reply")
+    add_model(stats)
     for action in (taking, stats):
         action.add_argument(
             "--jobs", type=int, default=2 * (os.cpu_count() or 1), metavar="N", help="programs at a time"
@@ -42,10 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb: 1 when an import left rows out because they fail."""
+    if args.action == "stats" and (args.endpoint or args.model) and not args.judge:
+        raise ConfigError("--endpoint and --model name the judge: add --judge")
     imported = import_pool(args.path)
     console = Console()
     if args.action == "stats":
         console.print(_stats(imported.environments))
+        if args.judge:
+            _print_judged(console, asyncio.run(_judge(args, imported.environments, console)))
         if parse_named(str(args.path)) is not None:
             _print_playable(console, imported, asyncio.run(_load_all(imported.environments, args.jobs)))
             return 0
@@ -60,6 +72,21 @@ def run(args: argparse.Namespace) -> int:
     _print_left_out(console, imported, failures)
     console.print(f"{len(kept)} environments in {out}; {len(imported.duplicates)} duplicates, {len(failures)} failures")
     return int(bool(failures))
+
+
+async def _judge(args: argparse.Namespace, environments: Sequence[Environment], console: Console) -> list[Judged]:
+    note = partial(console.print, soft_wrap=True, markup=False)
+    async with open_policy(model_config(args), note) as (policy, _):
+        return await judge_pool(policy, environments, args.jobs, args.max_tokens)
+
+
+def _print_judged(console: Console, judged: Sequence[Judged]) -> None:
+    for question, share in shares(judged).items():
+        told = f"{share.mean:.0%} ({share.low:.0%} to {share.high:.0%})" if share.n else "unknown"
+        console.print(f"{question.replace('_', '-')}, as judged: {told} of {share.n}", highlight=False)
+    failures = Counter(one.failure for one in judged if one.verdict is None)
+    for failure, count in failures.most_common(_SHOWN):
+        console.print(f"{count} without a verdict: {failure}", markup=False, soft_wrap=True)
 
 
 async def _load_all(environments: Sequence[Environment], jobs: int) -> list[tuple[str, str]]:
@@ -134,6 +161,9 @@ def _stats(environments: Sequence[Environment]) -> Table:
     lengths = sorted(one.source.count("\n") + 1 for one in environments) or [0]
     for label, at in (("shortest", 0), ("median", len(lengths) // 2), ("longest", -1)):
         table.add_row(f"lines: {label}", str(lengths[at]), "")
+    measured = [found for one in environments if (found := measure_program(one.source)) is not None]
+    for label, mean in means(measured).items():
+        table.add_row(f"mean: {label}", f"{mean:.1f}", "")
     return table
 
 
