@@ -309,12 +309,11 @@ def build_stages(config: RunConfig, sandbox: Sandbox, corpus: Corpus | None, aut
     memory = Memory(config.memory.size)
     seen = _seen_programs(config, [e.source for e in [*(example.environment for example in examples), *source]])
     fillers = [e.environment for e in examples if e.environment not in anchors] if config.pool.seed_examples else []
-    drawn = config.pool.per_cycle if source else 0
     return Stages(
         designer=_designer(config, sandbox, corpus, memory, seen, examples) if config.designer.environments else None,
         sandbox=sandbox,
         play=build_play(config),
-        pool=Pool(config.designer.environments + drawn + config.pool.replay, anchors),
+        pool=Pool(config.designer.environments + config.drawn + config.pool.replay, anchors),
         memory=memory,
         ledger=Ledger(config.delay, config.designer.every),
         averages=SkillAverages(),
@@ -341,8 +340,8 @@ def _fixed_pool(config: RunConfig, source: Sequence[Environment]) -> FixedPool |
     if not source:
         return None
     if config.difficulty.controller != "off":
-        return LevelledPool(source, pool.per_cycle, _controller(config), config.run.seed)
-    return FixedPool(source, pool.per_cycle, pool.replacement, config.run.seed)
+        return LevelledPool(source, config.drawn, _controller(config), config.run.seed)
+    return FixedPool(source, config.drawn, pool.replacement, config.run.seed)
 
 
 def _controller(config: RunConfig) -> Controller:
@@ -487,10 +486,10 @@ def _pool_source(config: RunConfig, anchors: Iterable[Environment]) -> list[Envi
     playing = {anchor.id for anchor in anchors}
     free = [environment for environment in environments if environment.id not in playing]
     repeats = config.difficulty.controller != "off"  # then each draw is one of its own
-    if len(free) < (1 if repeats else config.pool.per_cycle):
+    if len(free) < (1 if repeats else config.drawn):
         raise ConfigError(
-            f"pool.per_cycle is {config.pool.per_cycle}, but {config.pool.source} holds {len(free)} environments of "
-            f"the domain {config.domain} that are no anchors"
+            f"{'pool.per_cycle' if config.pool.mix is None else 'pool.mix'} draws {config.drawn} environments a cycle, "
+            f"but {config.pool.source} holds {len(free)} of the domain {config.domain} that are no anchors"
         )
     return free
 

@@ -131,6 +131,8 @@ class Design:
     """Which variant of its domain's tasks was asked for; empty in a domain without variants."""
     novelty: float | None = None
     """1 minus the cosine with the nearest program written before; ``None`` where nobody measures it."""
+    hint_segments: tuple[Segment, ...] = ()
+    """The tokens that wrote the hint of an accepted design."""
 
     @property
     def accepted(self) -> bool:

@@ -155,6 +155,9 @@ class MemorySection(Section):
     """Examples named as too easy or too hard."""
     max_tokens: int = Field(8_000, ge=0)
     """Whole programs are shown; those beyond this budget are left out."""
+    rewrite: bool = True
+    """Whether win rate and regret are written anew in every cycle that plays the environment. The authors' code writes
+    them once, in the cycle in which it enters: what the agent has learned since then goes unseen."""
 
 
 class DesignerSection(Section):
@@ -209,6 +212,9 @@ class HintSection(Section):
     temperature: float = Field(0.3, ge=0)
     attempts: int = Field(3, ge=1)
     """A leaking or empty hint is written again; after the last try the environment is rejected."""
+    train: bool = False
+    """Whether hints train too, as further rows of the designer's role. A hint is paid the regret of its environment,
+    whatever ``reward.type`` says: with the program given, regret is all that a hint can change. Not the paper's."""
 
 
 class ValidationSection(Section):
@@ -272,6 +278,9 @@ class PoolSection(Section):
     """
     per_cycle: int = Field(24, ge=1)
     """Environments drawn at a cycle; E of the paper."""
+    mix: float | None = Field(None, gt=0, lt=1)
+    """The share of drawn environments among drawn and designed ones, in place of the count ``per_cycle``: with
+    ``designer.environments = 12``, a mix of 0.25 draws 4 at every cycle. Both train; metrics tell them apart."""
     replay: int = Field(0, ge=0)
     """Environments that have left play, drawn from memory at every cycle and played again, unhinted: they train, and
     show what was forgotten."""
@@ -563,8 +572,17 @@ class RunConfig(Section):
             raise ValueError(
                 "designer.model designs, and what another model wrote never trains: set designer.train=false"
             )
+        if self.designer.model is not None and self.hint.train:
+            raise ValueError(
+                "designer.model writes the hints, and what another model wrote never trains: set hint.train=false"
+            )
         if not (self.designer.environments or self.pool.anchors or self.pool.source):
             raise ValueError("nothing to play: designer.environments is 0, without pool.anchors or pool.source")
+        if self.pool.mix is not None and not (self.pool.source and self.designer.environments):
+            raise ValueError(
+                "pool.mix is a share of drawn environments among designed ones: it needs pool.source, and "
+                "designer.environments above 0"
+            )
         skills, active = self.designer.skills, self.designer.active_skills
         if skills and active is not None and active > len(skills):
             raise ValueError(f"designer.active_skills is {active}, but there are {len(skills)} skills")
@@ -615,6 +633,16 @@ class RunConfig(Section):
     def delay(self) -> int:
         """Cycles between a design and its reward."""
         return self.designer.every if self.reward.delay is None else self.reward.delay
+
+    @property
+    def drawn(self) -> int:
+        """Environments that a cycle draws from the fixed pool; 0 without one."""
+        pool = self.pool
+        if pool.source is None:
+            return 0
+        if pool.mix is None:
+            return pool.per_cycle
+        return max(1, round(self.designer.environments * pool.mix / (1 - pool.mix)))
 
     @property
     def hinted_episodes(self) -> int:

@@ -381,7 +381,7 @@ class RunStore:
     def _insert(self, record: CycleRecord) -> None:
         cycle = record.cycle
         insert_rows(self._db, "environments", [{**_flat(e), "sha256": e.sha256} for e in record.environments])
-        insert_rows(self._db, "designs", [_flat(d, drop=("segments",)) for d in record.designs])
+        insert_rows(self._db, "designs", [_flat(d, drop=("segments", "hint_segments")) for d in record.designs])
         insert_rows(self._db, "scores", [{**asdict(score), "cycle": cycle} for score in record.scores])
         insert_rows(self._db, "plays", [{**asdict(play), "cycle": cycle} for play in record.plays])
         insert_rows(self._db, "regrets", [{**asdict(regret), "cycle": cycle} for regret in record.regrets])

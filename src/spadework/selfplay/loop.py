@@ -41,10 +41,10 @@ from spadework.selfplay.pool.levelled import LevelledPool
 from spadework.selfplay.pool.pool import Exit, Pool
 from spadework.selfplay.score.ledger import Ledger
 from spadework.selfplay.score.rows import build_batch, rows_without_advantage
-from spadework.selfplay.score.scoring import Scoring
+from spadework.selfplay.score.scoring import HINT_GROUP, Scoring
 from spadework.selfplay.score.seeds import Estimate
 from spadework.selfplay.score.skills import SkillAverages
-from spadework.selfplay.summary import summarise
+from spadework.selfplay.summary import Origin, summarise
 from spadework.types import HOPELESS, MASTERED, Design, Environment, Group, derive_seed
 
 
@@ -172,9 +172,11 @@ class SelfPlay:
         rows = build_batch([*scored.agent, *scored.designer], self._scoring.average)
         if self.config.update.kl_rows == "all":
             rows += rows_without_advantage(groups, scored.designer, rows, self.config.agent)
-        metrics = summarise(designs, episodes, groups, scored, {one.id for one in stages.pool.anchors}) | {
+        hints = sum(row.group_id.startswith(HINT_GROUP) for row in scored.designer)
+        metrics = summarise(designs, episodes, groups, scored, self._origins(drawn)) | {
             "rows/agent": float(len(scored.agent)),
-            "rows/designer": float(len(scored.designer)),
+            "rows/designer": float(len(scored.designer) - hints),
+            **({"rows/hint": float(hints)} if self.config.hint.train else {}),
             **stages.ledger.metrics(),
             **played.metrics(),
             **self._taken_metrics(policy),
@@ -233,7 +235,7 @@ class SelfPlay:
         """
         stages = self.stages
         metrics = self._forgotten(replayed, estimates)
-        self._remember(estimates)
+        self._remember(cycle, estimates)
         stages.pool.mark_played()
         climbed = self._climb(groups, cycle)
         if stages.climber is not None:
@@ -252,6 +254,14 @@ class SelfPlay:
         trainer.load(checkpoint.folder)
         self.stages.load_state_dict(checkpoint.state)
         return checkpoint.cycle + 1, policy
+
+    def _origins(self, drawn: Sequence[Environment]) -> dict[str, Origin]:
+        """Where the environments in play come from, by id; fillers and replayed ones are left out."""
+        pool = self.stages.pool
+        # A drawn environment may name a design too: that of the run which once wrote the pool.
+        origins: dict[str, Origin] = {one.id: "designed" for one in pool.environments if one.design_id is not None}
+        origins |= {one.id: "fixed" for one in drawn}
+        return origins | {one.id: "anchor" for one in pool.anchors}
 
     def _draw(self, cycle: int) -> list[Environment]:
         """Put the cycle's environments of the fixed pool into play."""
@@ -291,13 +301,15 @@ class SelfPlay:
         filler = free[derive_seed(self.config.run.seed, "filler", cycle, slot) % len(free)]
         return dataclasses.replace(filler, cycle=cycle)  # it may come again, and each time is a row of its own
 
-    def _remember(self, estimates: Mapping[str, Estimate]) -> None:
-        """Write every environment that was played into memory."""
+    def _remember(self, cycle: int, estimates: Mapping[str, Estimate]) -> None:
+        """Write every environment that was played into memory, or only those that entered in this cycle."""
         playing = {environment.id: environment for environment in self.stages.pool.environments}
         for environment_id, seen in estimates.items():
             environment, regret = playing[environment_id], seen.regret.mean
             if math.isnan(seen.unhinted_win_rate) or parse_named(environment.source) is not None:
                 continue  # nothing was seen, or there is no program to show
+            if not self.config.memory.rewrite and environment.cycle != cycle:
+                continue
             self.stages.memory.remember(
                 Remembered(
                     environment_id=environment_id,

@@ -23,6 +23,14 @@ class Example:
     label: Label
 
 
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A hint, and the tokens that wrote it."""
+
+    text: str
+    segments: tuple[Segment, ...] = ()
+
+
 class JudgedProgram(Protocol):
     """What a validator says of a program."""
 
@@ -126,8 +134,9 @@ def design_from_dict(row: Mapping[str, Any]) -> Design:
     """A design from ``dataclasses.asdict`` or from JSON."""
     tuples = {key: tuple(row[key]) for key in ("parents", "findings")}
     segments = tuple(segment_from_dict(segment) for segment in row["segments"])
+    hint_segments = tuple(segment_from_dict(segment) for segment in row.get("hint_segments", ()))  # 0.1 had none
     fault = Fault(**row["fault"]) if row["fault"] else None
-    return Design(**{**row, **tuples, "segments": segments, "fault": fault})
+    return Design(**{**row, **tuples, "segments": segments, "hint_segments": hint_segments, "fault": fault})
 
 
 def evidence_from_dict(row: Mapping[str, Any]) -> Evidence:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from spadework.selfplay.score.scoring import HUNG, CycleScores
+from spadework.selfplay.score.seeds import Estimate
 from spadework.types import CONTROL_ARMS, LEARNABLE, Design, Episode, Group
+
+Origin = Literal["anchor", "designed", "fixed"]
+"""Whether an environment is an anchor, one of the run's own designs, or one drawn from a fixed pool."""
 
 
 def summarise(
@@ -14,9 +19,12 @@ def summarise(
     episodes: Sequence[Episode],
     groups: Sequence[Group],
     scored: CycleScores,
-    anchors: Collection[str],
+    origins: Mapping[str, Origin],
 ) -> dict[str, float]:
-    """All metrics of one cycle that play and design give; a mean over nothing is left out."""
+    """All metrics of one cycle that play and design give; a mean over nothing is left out.
+
+    ``origins`` says where environments come from, by id.
+    """
     hinted = {g.environment_id: g for g in groups if g.arm == "hinted"}
     seen = scored.estimates
     played = [episode for episode in episodes if episode.valid and episode.arm not in CONTROL_ARMS]
@@ -27,7 +35,7 @@ def summarise(
         "agent/unhinted_return": _mean(one.unhinted_return for one in seen.values()),
         "agent/unhinted_win_rate": _mean(rates),
         "agent/hinted_win_rate": _mean(one.hinted_win_rate for one in seen.values()),
-        "agent/anchor_return": _mean(one.unhinted_return for name, one in seen.items() if name in anchors),
+        **_by_origin(seen, origins),
         "agent/turns": _mean(float(len(e.turns)) for e in played),
         "agent/truncated_share": _mean(float(e.ending != "terminated") for e in played),
         "agent/malformed_share": _mean(float(turn.malformed) for e in played for turn in e.turns),
@@ -59,6 +67,18 @@ def summarise(
     }
     kept = {name: value for name, value in metrics.items() if not math.isnan(value)}
     return kept | {name: float(value) for name, value in counts.items()}
+
+
+def _by_origin(seen: Mapping[str, Estimate], origins: Mapping[str, Origin]) -> dict[str, float]:
+    """How the environments of each origin are played: what a mix of several says of none."""
+    metrics = {}
+    for origin in ("anchor", "designed", "fixed"):
+        own = [one for name, one in seen.items() if origins.get(name) == origin]
+        metrics[f"agent/{origin}_return"] = _mean(one.unhinted_return for one in own)
+        if origin != "anchor":
+            metrics[f"agent/{origin}_win_rate"] = _mean(one.unhinted_win_rate for one in own)
+            metrics[f"agent/{origin}_hinted_win_rate"] = _mean(one.hinted_win_rate for one in own)
+    return metrics
 
 
 def _hung(design: Design) -> bool:

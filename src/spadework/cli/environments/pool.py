@@ -7,22 +7,27 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from spadework.analysis.programs import means, measure_program
+from spadework.cli.environments.model import add_model, model_config
 from spadework.envs.check.findings import fatal
-from spadework.envs.check.players import encode
 from spadework.envs.check.program import in_order
 from spadework.envs.check.static import check_source
 from spadework.envs.check.syntax import Program, parse
 from spadework.envs.contract import box
 from spadework.envs.json_schema import SchemaError, check_schema
+from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session, act
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.envs.tool_calls import render_call
-from spadework.errors import ProgramError
+from spadework.errors import ConfigError, ProgramError
+from spadework.jobs.engine import open_policy
+from spadework.jobs.judge import Judged, judge_pool, shares
 from spadework.selfplay.pool.files import Imported, import_pool, write_pool
 from spadework.types import WIN, Environment
 
@@ -48,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--play", action="store_true", help="play an episode of every program too")
     stats = actions.add_parser("stats", help="count what a pool holds")
     stats.add_argument("path", type=Path, metavar="PATH", help="a pool in any format, or of a package: rlve:400")
+    stats.add_argument("--judge", action="store_true", help="ask a model which are well-posed and verifiable")
+    stats.add_argument("--max-tokens", type=int, default=4_096, metavar="N", help="of a judge's reply")
+    add_model(stats)
     for action in (taking, stats):
         action.add_argument(
             "--jobs", type=int, default=2 * (os.cpu_count() or 1), metavar="N", help="programs at a time"
@@ -56,10 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb: 1 when an import left rows out because they fail."""
+    if args.action == "stats" and (args.endpoint or args.model) and not args.judge:
+        raise ConfigError("--endpoint and --model name the judge: add --judge")
     imported = import_pool(args.path)
     console = Console()
     if args.action == "stats":
         console.print(_stats(imported.environments))
+        if args.judge:
+            _print_judged(console, asyncio.run(_judge(args, imported.environments, console)))
         if parse_named(str(args.path)) is not None:
             _print_playable(console, imported, asyncio.run(_load_all(imported, args.jobs, _problem)))
             return 0
@@ -78,6 +90,21 @@ def run(args: argparse.Namespace) -> int:
         f"{len(kept)} environments in {out} ({how}); {len(imported.duplicates)} duplicates, {len(failures)} failures"
     )
     return int(bool(failures))
+
+
+async def _judge(args: argparse.Namespace, environments: Sequence[Environment], console: Console) -> list[Judged]:
+    note = partial(console.print, soft_wrap=True, markup=False)
+    async with open_policy(model_config(args), note) as (policy, _):
+        return await judge_pool(policy, environments, args.jobs, args.max_tokens)
+
+
+def _print_judged(console: Console, judged: Sequence[Judged]) -> None:
+    for question, share in shares(judged).items():
+        told = f"{share.mean:.0%} ({share.low:.0%} to {share.high:.0%})" if share.n else "unknown"
+        console.print(f"{question.replace('_', '-')}, as judged: {told} of {share.n}", highlight=False)
+    failures = Counter(one.failure for one in judged if one.verdict is None)
+    for failure, count in failures.most_common(_SHOWN):
+        console.print(f"{count} without a verdict: {failure}", markup=False, soft_wrap=True)
 
 
 def _tries(args: argparse.Namespace) -> Try:
@@ -108,7 +135,8 @@ async def _static_problem(_: Sandbox, environment: Environment) -> str:
     """The first error of the source that keeps it from being an environment, without running it."""
     if parse_named(environment.source) is not None:
         return ""
-    findings = await asyncio.to_thread(lambda: fatal(list(check_source(environment.source, environment.domain))))
+    domain = find_domain(environment.domain)
+    findings = await asyncio.to_thread(lambda: fatal(list(check_source(environment.source, domain))))
     unfit = [finding for finding in findings if finding.code.startswith(("ENV0", "ENV1"))]
     return f"{unfit[0].code} {unfit[0].message}" if unfit else ""
 
@@ -155,7 +183,7 @@ async def _played(session: Session, environment: Environment) -> str:
         answer = await session.call("solution")
         if answer is None:
             return await _tried(session, environment)
-        step = await act(session, encode(str(answer), environment.domain))
+        step = await act(session, find_domain(environment.domain).dialogue.encode(str(answer)))
         if step.done:
             return "" if step.terminated and step.reward >= WIN else "its own solution() does not win"
     return f"its own solution() does not end within {_PLAYED_TURNS} turns"
@@ -165,7 +193,7 @@ async def _tried(session: Session, environment: Environment) -> str:
     """Say something of each kind to a program that has no oracle; a fault of the program raises ``ProgramError``."""
     names = [tool.get("function", tool).get("name") for tool in session.tools]
     said = [render_call(str(name), {}) for name in names]
-    for action in [*said, encode("0", environment.domain)]:
+    for action in [*said, find_domain(environment.domain).dialogue.encode("0")]:
         if (await act(session, action)).done:
             break
     return ""
@@ -225,6 +253,9 @@ def _stats(environments: Sequence[Environment]) -> Table:
     places = (("shortest", 0), ("median", len(lengths) // 2), ("longest", -1)) if lengths else ()
     for label, at in places:
         table.add_row(f"lines: {label}", str(lengths[at]), "")
+    measured = [found for one in environments if (found := measure_program(one.source)) is not None]
+    for label, mean in means(measured).items():
+        table.add_row(f"mean: {label}", f"{mean:.1f}", "")
     return table
 
 

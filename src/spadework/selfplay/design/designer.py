@@ -23,13 +23,13 @@ from spadework.selfplay.design.novelty import SeenPrograms
 from spadework.selfplay.design.program import extract_program
 from spadework.selfplay.design.prompts import Brief, design_messages, skeleton_grammar
 from spadework.selfplay.keys import check_key, design_key, hint_key
-from spadework.selfplay.records import Example, JudgedProgram
+from spadework.selfplay.records import Example, Hint, JudgedProgram
 from spadework.text import word_ends
 from spadework.types import Design, Document, Environment, Fault, Key, Segment, derive_seed
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
 """(skill, rng, fits) -> examples for the prompt."""
-WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[str | None]]
+WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[Hint | None]]
 """(policy, source, what validation knows of it, key, conversation to continue) -> hint."""
 
 Checking = Callable[[], AbstractContextManager[None]]
@@ -133,6 +133,7 @@ class _Draft:
         environment_id: str | None = None,
         fault: Fault | None = None,
         novelty: float | None = None,
+        hint_segments: tuple[Segment, ...] = (),
     ) -> Design:
         """The finished record."""
         return Design(
@@ -154,6 +155,7 @@ class _Draft:
             fault=fault,
             variant=self.variant,
             novelty=novelty,
+            hint_segments=hint_segments,
         )
 
     def environment(self, hint: str, domain: str, version: int) -> Environment:
@@ -262,9 +264,10 @@ class Designer:
                 return draft.design(fault=error.fault), None
         if hint is None:
             return candidate.refused("HINT every hint was empty or leaked"), None
-        environment = dataclasses.replace(candidate.environment, hint=hint)
+        environment = dataclasses.replace(candidate.environment, hint=hint.text)
         novelty = candidate.verdict.novelty
-        return draft.design(ran=True, environment_id=environment.id, novelty=novelty), environment
+        design = draft.design(ran=True, environment_id=environment.id, novelty=novelty, hint_segments=hint.segments)
+        return design, environment
 
     def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
         seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)

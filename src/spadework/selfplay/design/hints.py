@@ -11,7 +11,7 @@ from spadework.envs.check.program import hint_findings
 from spadework.envs.domain import Domain
 from spadework.policies.base import Message, Policy, SamplingParams
 from spadework.selfplay.design.prompts import hint_messages
-from spadework.selfplay.records import JudgedProgram
+from spadework.selfplay.records import Hint, JudgedProgram
 from spadework.types import Key
 
 
@@ -23,15 +23,16 @@ class HintWriter:
 
     async def __call__(
         self, policy: Policy, source: str, judged: JudgedProgram, key: Key, history: Sequence[Message] = ()
-    ) -> str | None:
+    ) -> Hint | None:
         """A hint that leaks nothing, or ``None`` when every try leaked or was empty. Raises ``PolicyError``."""
         params = SamplingParams(self.settings.max_tokens, temperature=self.settings.temperature)
         messages = hint_messages(self.settings, self.domain, source, history)
         for attempt in range(self.settings.attempts):
-            completion = await policy.chat(messages).reply(params, (*key, attempt))
+            chat = policy.chat(messages)
+            completion = await chat.reply(params, (*key, attempt))
             hint = clean_hint(completion.text, self.settings.max_words)
             if hint and not self._leaks(hint, judged):
-                return hint
+                return Hint(hint, chat.segments)
         return None
 
     def _leaks(self, hint: str, judged: JudgedProgram) -> bool:

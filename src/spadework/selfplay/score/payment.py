@@ -37,6 +37,17 @@ def raw_reward(evidence: Evidence, reward: DesignerReward, settings: RewardSecti
     return None if math.isnan(raw) else raw + settings.novelty * (evidence.novelty or 0.0)
 
 
+def hint_reward(evidence: Evidence) -> float | None:
+    """The raw reward of a hint: its environment's regret, floored at 0; ``None`` where that is unknown.
+
+    With the program given, the unhinted plays are the same whatever the hint says. So a plateau or a bonus of
+    ``reward.type`` would be noise to it. A program that hung or was mended says nothing about its hint.
+    """
+    if evidence.hung or evidence.repaired or math.isnan(evidence.regret):
+        return None
+    return max(0.0, evidence.regret)
+
+
 def centre(raws: Sequence[float], skills: Sequence[Hashable], below: int = 2) -> tuple[float, ...]:
     """Each raw reward of a design cycle minus the mean of its skill.
 

@@ -18,7 +18,7 @@ from spadework.selfplay.records import Evidence, Outcome
 from spadework.selfplay.score.advantages import build_advantage
 from spadework.selfplay.score.averages import build_average
 from spadework.selfplay.score.ledger import Held, Ledger, Observed
-from spadework.selfplay.score.payment import centre, raw_reward, role_scale
+from spadework.selfplay.score.payment import centre, hint_reward, raw_reward, role_scale
 from spadework.selfplay.score.rewards import build_reward
 from spadework.selfplay.score.rows import Scored, agent_rows, agent_samples
 from spadework.selfplay.score.seeds import Estimate, estimate
@@ -27,6 +27,8 @@ from spadework.types import CONTROL_ARMS, Design, Group
 
 NOTHING = estimate({})
 """Of an environment that nothing was played of."""
+HINT_GROUP = "hint"
+"""Begins the group of a row that trains a hint; those of programs begin with ``design``."""
 HUNG = "ENV205"
 """A call of the program ran into its time limit."""
 
@@ -102,9 +104,10 @@ class Scoring:
         return [rounds[design_cycle] for design_cycle in sorted(rounds)]
 
     def _pay(self, rounds: Sequence[Sequence[Held]], samples: int) -> tuple[list[Scored], list[Score]]:
-        """Pay the designs that are due: raw, centred by design cycle and skill, scaled between the roles."""
+        """Pay the designs and hints that are due: raw, centred by design cycle and skill, scaled between the roles."""
         config = self.config
         centred: list[tuple[Held, float, float]] = []
+        hints: list[tuple[Held, float]] = []
         for due in rounds:
             # The round is part of its own history: the slow average that a design is compared with includes it.
             self.averages.add_round(held.evidence for held in due if held.evidence is not None)
@@ -112,21 +115,41 @@ class Scoring:
             skills = [held.design.skill for held, _ in own]
             rewards = centre([raw for _, raw in own], skills, config.reward.centre_below)
             centred += [(held, raw, reward) for (held, raw), reward in zip(own, rewards, strict=True)]
-        trains = config.designer.train
-        scale = role_scale(samples, len(centred) if trains else 0, config.designer.every, config.reward)
+            if config.hint.train:
+                hints += self._pay_hints(due)
+        # Hints count as samples of the role, so that training them leaves the weight between the roles as it was.
+        trained = (len(centred) if config.designer.train else 0) + len(hints)
+        scale = role_scale(samples, trained, config.designer.every, config.reward)
         scores = [Score(held.design.id, raw, reward, reward * scale) for held, raw, reward in centred]
-        if not trains:
-            return [], scores
-        return [
-            Scored(held.design.segments, reward * scale, "designer", f"design/{held.design.cycle}", held.design.id)
-            for held, _, reward in centred
-        ], scores
+        rows = [_hint_row(held, reward * scale) for held, reward in hints]
+        if config.designer.train:
+            rows = [_design_row(held, reward * scale) for held, _, reward in centred] + rows
+        return rows, scores
+
+    def _pay_hints(self, due: Sequence[Held]) -> list[tuple[Held, float]]:
+        """The hints of a scoring round, each with its regret, centred among the hints of its skill."""
+        own = [
+            (held, raw) for held in due if held.evidence is not None and (raw := hint_reward(held.evidence)) is not None
+        ]
+        skills = [held.design.skill for held, _ in own]
+        rewards = centre([raw for _, raw in own], skills, self.config.reward.centre_below)
+        return [(held, reward) for (held, _), reward in zip(own, rewards, strict=True)]
 
     def _raw(self, held: Held) -> float | None:
         if held.evidence is None or held.evidence.failing:
             return self.config.designer.rejected_reward
         evidence = dataclasses.replace(held.evidence, skill_returns=self.averages.of(held.evidence.skill))
         return raw_reward(evidence, self._reward, self.config.reward)
+
+
+def _design_row(held: Held, advantage: float) -> Scored:
+    design = held.design
+    return Scored(design.segments, advantage, "designer", f"design/{design.cycle}", design.id)
+
+
+def _hint_row(held: Held, advantage: float) -> Scored:
+    design = held.design
+    return Scored(design.hint_segments, advantage, "designer", f"{HINT_GROUP}/{design.cycle}", f"{design.id}/hint")
 
 
 def by_environment(groups: Sequence[Group]) -> dict[str, dict[str, Group]]:

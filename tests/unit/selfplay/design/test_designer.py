@@ -8,7 +8,7 @@ from spadework.errors import PolicyError, SandboxError
 from spadework.selfplay.design.designer import Designer, DesignTools, active_skills, cut_to_tokens
 from spadework.selfplay.design.prompts import class_name, split_program
 from spadework.selfplay.design.validation import Verdict
-from spadework.selfplay.records import Example
+from spadework.selfplay.records import Example, Hint
 from spadework.testing.scripted import ScriptedPolicy
 from spadework.types import Document
 
@@ -24,7 +24,8 @@ def test_the_window_of_skills_moves_on_by_its_width():
 
 def designer(validate, hint=None, **settings):
     async def write_hint(policy, source, judged, key, history):
-        return "think" if hint is None else hint(source)
+        text = "think" if hint is None else hint(source)
+        return None if text is None else Hint(text)
 
     tools = DesignTools(
         document=lambda seed: Document(f"doc{seed % 1000}", "text", {"title": "Sums"}),

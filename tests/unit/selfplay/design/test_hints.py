@@ -24,7 +24,10 @@ async def judged(sandbox, source, domain):
 async def write(domain, source, verdict, *hints):
     left = list(hints)
     policy = ScriptedPolicy(lambda messages, rng, version: left.pop(0))
-    return await HintWriter(HintSection(attempts=len(hints)), domain)(policy, source, verdict, (0,)), left
+    hint = await HintWriter(HintSection(attempts=len(hints)), domain)(policy, source, verdict, (0,))
+    if hint is not None:
+        assert sum(segment.sampled for segment in hint.segments) > 0, "the reply that was kept can train"
+    return hint and hint.text, left
 
 
 async def test_a_tool_use_hint_with_a_value_that_has_to_be_looked_up_is_written_again(sandbox):

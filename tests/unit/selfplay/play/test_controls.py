@@ -66,7 +66,7 @@ def scored(groups):
 
 
 def summary(groups):
-    return summarise([], [episode for one in groups for episode in one.episodes], groups, scored(groups)[0], ())
+    return summarise([], [episode for one in groups for episode in one.episodes], groups, scored(groups)[0], {})
 
 
 PLAYED = [group("unhinted", 0.0, 0.0, 1.0), group("hinted", 1.0, 1.0, 0.0)]
