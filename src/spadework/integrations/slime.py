@@ -27,6 +27,7 @@ from spadework.errors import ConfigError
 from spadework.integrations.driven import DrivenRun
 from spadework.policies.server.token_server import TokenPolicy
 from spadework.policies.template import HFTemplate
+from spadework.policies.thinking import check_thinking
 from spadework.types import TrainingRow
 
 CONFIG, RUN, CHANGE = "SPADEWORK_CONFIG", "SPADEWORK_RUN", "SPADEWORK_CHANGE_CONFIG"
@@ -196,6 +197,9 @@ def _policy(args: Namespace, config: RunConfig) -> TokenPolicy:
     given = config.endpoint.model_dump(exclude={"urls", "weights", "server"})
     settings = EndpointSection(urls=(url,), server="sglang", **given)
     template = HFTemplate(AutoTokenizer.from_pretrained(args.hf_checkpoint))
-    return TokenPolicy(
+    policy = TokenPolicy(
         settings, args.hf_checkpoint, template, run_seed=config.run.seed, max_length=config.model.max_length
     )
+    asked = {"play": config.play, "designer": config.designer, "hint": config.hint}
+    check_thinking(policy, {f"{name}.thinking": section.thinking for name, section in asked.items()})
+    return policy
