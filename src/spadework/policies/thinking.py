@@ -75,7 +75,7 @@ def template_options(thinking: Thinking, render: Callable[[Mapping[str, Any]], s
     if thinking == "off":
         if _opened(render(options)):
             raise ConfigError('thinking = "off": this model\'s chat template always opens a thought. Leave it unset')
-    elif not name and THINK_END not in source:
+    elif not name and THINK_END not in source and not _opened(render(options)):
         raise ConfigError(f"thinking = {thinking!r}: this model's chat template knows no thinking. Leave it unset")
     return options
 

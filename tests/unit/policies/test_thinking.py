@@ -127,5 +127,5 @@ def test_servers_are_told_by_the_templates_variables_and_others_refuse() -> None
     assert "chat_template_kwargs" not in body("vllm", None)
     with pytest.raises(ConfigError, match="budget"):
         body("sglang", 100)
-    with pytest.raises(ConfigError, match="endpoint.server"):
+    with pytest.raises(ConfigError, match=r"endpoint\.server"):
         body("openai", "off")
