@@ -200,6 +200,10 @@ def _policy(args: Namespace, config: RunConfig) -> TokenPolicy:
     policy = TokenPolicy(
         settings, args.hf_checkpoint, template, run_seed=config.run.seed, max_length=config.model.max_length
     )
-    asked = {"play": config.play, "designer": config.designer, "hint": config.hint}
-    check_thinking(policy, {f"{name}.thinking": section.thinking for name, section in asked.items()})
+    asked = {
+        "play.thinking": config.play.thinking,
+        "designer.thinking": config.designer.thinking,
+        "hint.thinking": config.hint.thinking,
+    }
+    check_thinking(policy, asked)
     return policy
