@@ -31,6 +31,7 @@ from spadework.lessons.words import WordFamily, WordLessons, load_families
 from spadework.policies.base import Policy, SamplingParams, Trainer
 from spadework.policies.embedding import build_embedder
 from spadework.policies.hyperparameters import hyperparameters
+from spadework.policies.thinking import Thinking, check_thinking
 from spadework.resources import cache_dir, shipped
 from spadework.rollout import PlaySettings
 from spadework.runs.files import lock_when_free
@@ -159,8 +160,20 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
     name, seed = model or config.model.name, config.run.seed
     if config.sampler.type == "server":
         folder = Path(config.sampler.folder or "").expanduser().resolve()
-        return Engine(*load_served(name, config.endpoint, folder, run_seed=seed, options=options))
-    return Engine(*load_local(name, run_seed=seed, options=options))
+        engine = Engine(*load_served(name, config.endpoint, folder, run_seed=seed, options=options))
+    else:
+        engine = Engine(*load_local(name, run_seed=seed, options=options))
+    check_thinking(engine.policy, _asked_thinking(config, author=name == config.designer.model))
+    return engine
+
+
+def _asked_thinking(config: RunConfig, author: bool) -> dict[str, Thinking]:
+    """By key, what is asked of the model in training, or of the ``author`` where another one designs."""
+    play: dict[str, Thinking] = {"play.thinking": config.play.thinking}
+    design: dict[str, Thinking] = {"designer.thinking": config.designer.thinking, "hint.thinking": config.hint.thinking}
+    if config.designer.model in (None, "frozen"):
+        return play | design
+    return design if author else play
 
 
 def _check_tinker(config: RunConfig) -> None:
@@ -198,6 +211,7 @@ def _tinker_engine(config: RunConfig) -> Engine:
         check_versions=config.tinker.check_versions,
     )
     policy, trainer = load_tinker(config.model.name.removeprefix(TINKER), run_seed=config.run.seed, options=options)
+    check_thinking(policy, _asked_thinking(config, author=False))
     return Engine(policy, trainer)
 
 
@@ -211,7 +225,9 @@ def build_endpoint(settings: EndpointSection, model: str, run_seed: int) -> Poli
 async def build_policy(config: RunConfig, sandbox: Sandbox, note: Note) -> Policy:
     """The model of ``model.name`` for those who only ask it: an endpoint, or the policy of the warm engine."""
     if config.model.name.startswith(ENDPOINT):
-        return build_endpoint(config.endpoint, config.model.name, config.run.seed)
+        endpoint = build_endpoint(config.endpoint, config.model.name, config.run.seed)
+        check_thinking(endpoint, _asked_thinking(config, author=False))
+        return endpoint
     return (await build_warm_engine(config, sandbox, note)).policy
 
 
@@ -223,7 +239,9 @@ async def build_author(config: RunConfig, sandbox: Sandbox, note: Note) -> Polic
     if name.startswith(ENDPOINT):
         if config.designer.grammar:
             raise ConfigError("designer.grammar needs a local designer: an endpoint cannot be bound to it")
-        return build_endpoint(config.designer.endpoint or config.endpoint, name, config.run.seed)
+        endpoint = build_endpoint(config.designer.endpoint or config.endpoint, name, config.run.seed)
+        check_thinking(endpoint, _asked_thinking(config, author=True))
+        return endpoint
     if name == "frozen":
         return await build_policy(config, sandbox, note)
     return build_engine(config, name).policy
@@ -291,6 +309,7 @@ def build_play(config: RunConfig, domain: str = "") -> PlaySettings:
             temperature=config.play.temperature,
             top_p=config.play.top_p,
             top_k=config.play.top_k,
+            thinking=config.play.thinking,
         ),
         max_episode_tokens=config.play.max_episode_tokens,
         return_type=config.agent.return_type,

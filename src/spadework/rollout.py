@@ -79,7 +79,7 @@ def given_up(play: Play, fault: Fault) -> Episode:
 async def _converse(chat: Chat, live: LiveEpisode, key: Key, settings: PlaySettings) -> None:
     """Let the chat answer until the episode ends, by the program, its turns or the tokens."""
     while not live.done:
-        room = min(settings.sampling.max_tokens, settings.max_episode_tokens - chat.length)
+        room = settings.max_episode_tokens - chat.length
         if room <= 0:
             live.cut()
             return
@@ -92,7 +92,12 @@ async def _converse(chat: Chat, live: LiveEpisode, key: Key, settings: PlaySetti
 
 
 def _capped(params: SamplingParams, room: int) -> SamplingParams:
-    return params if room >= params.max_tokens else dataclasses.replace(params, max_tokens=room)
+    """The params of a reply of at most ``room`` tokens: the answer is served first, then a thought with a budget."""
+    answer = min(params.max_tokens, room)
+    thinking = params.thinking
+    if isinstance(thinking, int):
+        thinking = min(thinking, room - answer)
+    return dataclasses.replace(params, max_tokens=answer, thinking=thinking)
 
 
 def _episode(play: Play, live: LiveEpisode, chat: Chat | None) -> Episode:

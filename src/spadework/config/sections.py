@@ -6,13 +6,16 @@ Defaults are the paper's games run (Table 5 and sections 3 to 5) unless the fiel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from spadework.config.base import OpenSection, Section
 from spadework.config.rewards import RewardSection
 from spadework.types import Role
+
+Thinking = Literal["off", "on"] | Annotated[int, Field(strict=True, ge=1)] | None
+"""``off``, ``on``, or a budget in tokens; ``None``: what the model's chat template does by default."""
 
 
 class RunSection(Section):
@@ -181,6 +184,9 @@ class DesignerSection(Section):
     skeleton: bool = False
     """For small models: short examples in the prompt, and the head of the program is given."""
     max_tokens: int = Field(16_384, ge=16)
+    thinking: Thinking = None
+    """Whether the designer thinks first: ``off``, ``on``, or the most tokens of a thought, which come on top of
+    ``max_tokens``. Otherwise ``max_tokens`` bounds thought and answer together. Unset: as the chat template does."""
     temperature: float = Field(0.6, ge=0)
     top_p: float = Field(1.0, gt=0, le=1)
     top_k: int = Field(0, ge=0)
@@ -209,6 +215,8 @@ class HintSection(Section):
 
     max_words: int = Field(100, ge=1)
     max_tokens: int = Field(256, ge=8)
+    thinking: Thinking = None
+    """As ``designer.thinking``, for hints."""
     temperature: float = Field(0.3, ge=0)
     attempts: int = Field(3, ge=1)
     """A leaking or empty hint is written again; after the last try the environment is rejected."""
@@ -345,6 +353,8 @@ class PlaySection(Section):
     max_turns: int = Field(25, ge=1)
     max_tokens: int = Field(8_192, ge=1)
     """New tokens a turn."""
+    thinking: Thinking = None
+    """As ``designer.thinking``, for the agent's turns."""
     max_episode_tokens: int = Field(32_768, ge=16)
     temperature: float = Field(0.6, ge=0)
     top_p: float = Field(1.0, gt=0, le=1)

@@ -27,6 +27,7 @@ from spadework.errors import ConfigError
 from spadework.integrations.driven import DrivenRun
 from spadework.policies.server.token_server import TokenPolicy
 from spadework.policies.template import HFTemplate
+from spadework.policies.thinking import check_thinking
 from spadework.types import TrainingRow
 
 CONFIG, RUN, CHANGE = "SPADEWORK_CONFIG", "SPADEWORK_RUN", "SPADEWORK_CHANGE_CONFIG"
@@ -196,6 +197,13 @@ def _policy(args: Namespace, config: RunConfig) -> TokenPolicy:
     given = config.endpoint.model_dump(exclude={"urls", "weights", "server"})
     settings = EndpointSection(urls=(url,), server="sglang", **given)
     template = HFTemplate(AutoTokenizer.from_pretrained(args.hf_checkpoint))
-    return TokenPolicy(
+    policy = TokenPolicy(
         settings, args.hf_checkpoint, template, run_seed=config.run.seed, max_length=config.model.max_length
     )
+    asked = {
+        "play.thinking": config.play.thinking,
+        "designer.thinking": config.designer.thinking,
+        "hint.thinking": config.hint.thinking,
+    }
+    check_thinking(policy, asked)
+    return policy

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from spadework import types
+from spadework.policies.thinking import Thinking
 from spadework.text import clean
 from spadework.types import Key, Segment
 from spadework.types import Message as Message
@@ -24,7 +25,11 @@ Metrics = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How to sample one reply. ``stop`` strings end it and stay in it; ``grammar`` is a Lark grammar that binds it."""
+    """How to sample one reply. ``stop`` strings end it and stay in it; ``grammar`` is a Lark grammar that binds it.
+
+    Where ``thinking`` is a number, that many tokens are for the thought, and ``max_tokens`` bounds the answer alone.
+    Otherwise ``max_tokens`` bounds both together.
+    """
 
     max_tokens: int
     temperature: float = 0.6
@@ -32,6 +37,7 @@ class SamplingParams:
     top_k: int = 0
     stop: tuple[str, ...] = ()
     grammar: str | None = None
+    thinking: Thinking = None
 
 
 @dataclass(frozen=True, slots=True)

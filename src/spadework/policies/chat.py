@@ -9,9 +9,12 @@ between, with the history as its prompt. Needs neither torch nor transformers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from spadework.policies.base import Completion, Message, SamplingParams
+from spadework.policies.thinking import Thinking, Thought
+from spadework.scan import THINK_END
 from spadework.types import Key, Segment
 
 Tools = Sequence[Mapping[str, Any]]
@@ -24,6 +27,19 @@ class Template(Protocol):
     @property
     def stop_tokens(self) -> frozenset[int]:
         """Ids that end an assistant's turn when sampled."""
+        ...
+
+    @property
+    def thought(self) -> Thought:
+        """The texts around a thought."""
+        ...
+
+    def switched(self, thinking: Thinking) -> Template:
+        """The template with thinking on or off. Raises ``ConfigError`` where it has no such switch."""
+        ...
+
+    def marks(self, text: str) -> tuple[int, ...]:
+        """Ids of a text that the template itself could write, with its control tokens."""
         ...
 
     def opening(self, messages: Messages, tools: Tools, prefill: str) -> tuple[int, ...]:
@@ -84,6 +100,14 @@ class Record:
         return Segment(tuple(self.tokens), tuple(self.mask), tuple(self.logprobs), self.version or 0, self.temperature)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some of a reply: ids that were put before it, and what was sampled after them."""
+
+    prompt: tuple[int, ...]
+    sampled: Completion
+
+
 class TokenChat:
     """``Chat`` for every engine that has token ids.
 
@@ -105,7 +129,7 @@ class TokenChat:
         prefill: str = "",
     ) -> None:
         self._sampler = sampler
-        self._template = template
+        self._template = self._unswitched = template
         self._tools = tuple(tools)
         self._history: list[Message] = list(messages)
         self._added: list[Message] = []
@@ -123,21 +147,62 @@ class TokenChat:
         """
         if not self._awaiting:
             raise ValueError("the assistant spoke last: observe() a message before the next reply()")
+        template = self._unswitched.switched(params.thinking)
+        if template is not self._template:
+            self._template, self._prompt = template, None
         record, prompt = self._next_prompt()
-        completion = await self._sampler.sample((*record.tokens, *prompt), params, key)
-        self._append(completion, params.temperature)
+        if isinstance(params.thinking, int) and not self._prefill:
+            parts = await self._think((*record.tokens, *prompt), params, params.thinking, key)
+        else:
+            parts = [Part((), await self._sampler.sample((*record.tokens, *prompt), params, key))]
+        completion = self._joined(parts)
+        self._append(parts, completion.text, params.temperature)
         return completion
 
-    def _append(self, completion: Completion, temperature: float = 1.0) -> None:
+    async def _think(self, row: tuple[int, ...], params: SamplingParams, budget: int, key: Key) -> list[Part]:
+        """A thought of at most ``budget`` tokens, its marks among them, then an answer of ``params.max_tokens``."""
+        template = self._template
+        opening, closing = template.marks(template.thought.opening), template.marks(template.thought.closing)
+        limit = budget - len(opening) - len(closing)
+        if limit < 1:  # there is no room for a thought: an empty one stands in the prompt
+            return [Part(made := opening + closing, await self._sampler.sample(row + made, params, key))]
+        params_of_thought = replace(params, max_tokens=limit, stop=(THINK_END,), grammar=None)
+        thought = await self._sampler.sample(row + opening, params_of_thought, key)
+        parts = [Part(opening, thought)]
+        if thought.tokens and thought.tokens[-1] in template.stop_tokens:
+            return parts
+        forced = () if THINK_END in thought.text else closing
+        row = (*row, *opening, *thought.tokens, *forced)
+        return [*parts, Part(forced, await self._sampler.sample(row, params, (*key, 1)))]
+
+    def _joined(self, parts: Sequence[Part]) -> Completion:
+        """The parts as one completion; ids that were forced have log-probability 0."""
+        if self._prefill:
+            return parts[0].sampled
+        template = self._template
+        text, tokens, logprobs = template.thought.opened, list[int](), list[float]()
+        for part in parts:
+            text += template.decode(part.prompt) + part.sampled.text
+            tokens += [*part.prompt, *part.sampled.tokens]
+            logprobs += [*(0.0 for _ in part.prompt), *part.sampled.logprobs]
+        last = parts[-1].sampled
+        return replace(last, text=text, tokens=tuple(tokens), logprobs=tuple(logprobs))
+
+    def _append(self, parts: Sequence[Part], text: str, temperature: float = 1.0) -> None:
+        """Add a reply to the record, part by part, and its ``text`` to the history."""
         record, prompt = self._next_prompt()
-        if record.version not in (None, completion.policy_version):  # other weights speak: a segment has one version
-            record, prompt = Record(), (*record.tokens, *prompt)
-        record.append_prompt(prompt)
-        record.append_reply(completion, temperature)
-        if not self._records or self._records[-1] is not record:
-            self._records.append(record)
+        for part in parts:
+            prompt = (*prompt, *part.prompt)
+            # A segment has one version: where other weights speak, a new one starts.
+            if record.version not in (None, part.sampled.policy_version):
+                record, prompt = Record(), (*record.tokens, *prompt)
+            record.append_prompt(prompt)
+            record.append_reply(part.sampled, temperature)
+            if not self._records or self._records[-1] is not record:
+                self._records.append(record)
+            prompt = ()
         self._history.extend(self._added)
-        self._history.append({"role": "assistant", "content": self._prefill + completion.text})
+        self._history.append({"role": "assistant", "content": self._prefill + text})
         self._added, self._prefill, self._prompt, self._awaiting = [], "", None, False
 
     def observe(self, message: Message) -> None:
@@ -156,7 +221,7 @@ class TokenChat:
             raise ValueError("the assistant spoke last: observe() a message before the next say()")
         tokens = self._template.reply(text)
         version = self._next_prompt()[0].version or 0
-        self._append(Completion(text, tokens, (0.0,) * len(tokens), "stop", version))
+        self._append([Part((), Completion(text, tokens, (0.0,) * len(tokens), "stop", version))], text)
 
     @property
     def length(self) -> int:

@@ -21,10 +21,11 @@ from jinja2 import TemplateError
 from spadework.errors import ConfigError
 from spadework.policies.base import Message
 from spadework.policies.chat import Messages, Tools
+from spadework.policies.thinking import Thinking, Thought, template_options, thought_of
+from spadework.scan import THINK_END
 
 _TRIAL = "SPADEWORK-TRIAL"
 """Stands in messages of ours, to see whether a template shows them."""
-_THINK_END = "</think>"
 _END_NAMES = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|endoftext|>")
 
 
@@ -52,6 +53,7 @@ class HFTemplate:
         self._options = dict(options or {})
         self._end: int | None = None
         self._can: dict[str, bool] = {}
+        self._switched: dict[bool, HFTemplate] = {}
         self._stop = frozenset({*stop_tokens, *_end_tokens(tokenizer)})
 
     @property
@@ -59,16 +61,35 @@ class HFTemplate:
         """Ids that end a turn: end of sequence, and the end-of-turn token of the template."""
         return self._stop
 
+    def switched(self, thinking: Thinking) -> HFTemplate:
+        """The template with thinking on or off; itself where nothing is asked for. Raises ``ConfigError``."""
+        if thinking is None:
+            return self
+        on = thinking != "off"
+        if on not in self._switched:
+            options = template_options(thinking, self._prompt, str(self._tokenizer.chat_template))
+            self._switched[on] = HFTemplate(self._tokenizer, self._stop, {**self._options, **options})
+        return self._switched[on]
+
+    @cached_property
+    def thought(self) -> Thought:
+        """The texts around a thought."""
+        return thought_of(self._options, lambda options: self._prompt({**self._options, **options}))
+
     def opening(self, messages: Messages, tools: Tools, prefill: str) -> tuple[int, ...]:
-        """Ids of the whole rendering, the prompt for the assistant's turn and ``prefill``."""
+        """Ids of the whole rendering, the prompt for the assistant's turn and ``prefill``.
+
+        A ``prefill`` begins an answer: a thought that the prompt opens is closed before it.
+        """
         cut = self._sentinel(messages, tools, prefill)
-        return self._encode(self._render(messages, tools, cut) + self._spell(prefill, cut), cut)
+        closing = self.thought.closing if prefill and self.thought.opened else ""
+        return self._encode(self._render(messages, tools, cut) + closing + self._spell(prefill, cut), cut)
 
     def continuation(self, history: Messages, added: Messages, tools: Tools) -> tuple[int, ...] | None:
         """Ids after the last reply, or None where the template drops thinking that the history still holds."""
         cut = self._sentinel([*history, *added], tools)
         place = f"{cut}REPLY{cut}"
-        if any(_THINK_END in message["content"] for message in history) and self._drops(history, added, tools, place):
+        if any(THINK_END in message["content"] for message in history) and self._drops(history, added, tools, place):
             return None
         marked: Message = {"role": "assistant", "content": place}
         text = self._render([*history[:-1], marked, *added], tools, cut)
@@ -89,6 +110,10 @@ class HFTemplate:
         """Text of the ids without special tokens."""
         text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
+
+    def marks(self, text: str) -> tuple[int, ...]:
+        """Ids of a text that the template itself could write, with its control tokens."""
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Ids of a text that is no template's: a control token in it is encoded as its letters."""
@@ -169,6 +194,13 @@ class HFTemplate:
                 self._can[what] = False
         return self._can[what]
 
+    def _prompt(self, options: Mapping[str, Any]) -> str:
+        """A short conversation and the prompt for the assistant's turn, under the template's variables ``options``."""
+        text: str = self._tokenizer.apply_chat_template(
+            [{"role": "user", "content": "a"}], add_generation_prompt=True, tokenize=False, **options
+        )
+        return text
+
     def _apply(self, messages: Messages, tools: Tools, prompt: bool) -> str:
         text: str = self._tokenizer.apply_chat_template(
             [dict(message) for message in messages],
@@ -185,9 +217,9 @@ class HFTemplate:
         marked: list[Message] = []
         for index, message in enumerate(history):
             content = message["content"]
-            if message["role"] == "assistant" and _THINK_END in content:
+            if message["role"] == "assistant" and THINK_END in content:
                 marks[index] = mark = f"{place}{index}{place}"
-                content = f"<think>\n{mark}\n{_THINK_END}\n\n{content.rpartition(_THINK_END)[2].lstrip()}"
+                content = f"<think>\n{mark}\n{THINK_END}\n\n{content.rpartition(THINK_END)[2].lstrip()}"
             copy = message.copy()
             copy["content"] = content
             marked.append(copy)

@@ -17,6 +17,7 @@ from typing import Any
 from spadework import types
 from spadework.policies.base import Caps, Completion, Hyperparameters, Message, Metrics, SamplingParams
 from spadework.policies.chat import TokenChat
+from spadework.policies.thinking import Thinking, Thought
 from spadework.text import clean
 from spadework.types import Key, derive_seed
 
@@ -32,6 +33,19 @@ class ByteTemplate:
     """A reversible chat template over bytes: a role mark, the content, an end mark."""
 
     stop_tokens = frozenset({END})
+
+    @property
+    def thought(self) -> Thought:
+        """The texts around a thought; the prompt opens none."""
+        return Thought("", "<think>\n", "\n</think>\n\n")
+
+    def switched(self, thinking: Thinking) -> ByteTemplate:
+        """Itself: there is no switch."""
+        return self
+
+    def marks(self, text: str) -> tuple[int, ...]:
+        """Bytes of a text."""
+        return tuple(text.encode())
 
     def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], prefill: str) -> tuple[int, ...]:
         """Ids of the messages, the assistant's mark and ``prefill``."""

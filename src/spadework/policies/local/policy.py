@@ -31,6 +31,7 @@ from spadework.policies.local.options import LocalOptions
 from spadework.policies.local.sampler import LocalSampler
 from spadework.policies.local.trainer import LocalTrainer
 from spadework.policies.template import HFTemplate
+from spadework.policies.thinking import Thinking
 from spadework.types import Key
 
 T = TypeVar("T")
@@ -69,6 +70,10 @@ class LocalPolicy:
     ) -> TokenChat:
         """Open a conversation; see ``base.Policy.chat``."""
         return TokenChat(self._sampler, self._template, messages, tools=tools, prefill=prefill)
+
+    def check_thinking(self, thinking: Thinking) -> None:
+        """Raises ``ConfigError`` where the model's chat template has no such switch."""
+        self._template.switched(thinking)
 
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
         """Continue a row of token ids. Raises ``PolicyError``."""

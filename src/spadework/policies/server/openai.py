@@ -26,9 +26,11 @@ from spadework.policies.server.openai_wire import (
     optional_fields,
     read_answer,
     request_body,
+    thinking_field,
     told_tools,
     user_side,
 )
+from spadework.policies.thinking import Thinking
 from spadework.types import Key, Segment, derive_seed
 
 CHARACTERS_PER_TOKEN = 3.5
@@ -67,6 +69,11 @@ class OpenAICompatPolicy:
     ) -> EndpointChat:
         """Open a conversation. A ``prefill`` needs a server that continues an assistant's message."""
         return EndpointChat(self, messages, tools, prefill)
+
+    def check_thinking(self, thinking: Thinking) -> None:
+        """Raises ``ConfigError`` where no field of a request could say so."""
+        if thinking is not None:
+            thinking_field(self.settings, thinking)
 
     async def ask(
         self,

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from spadework.config import EndpointSection
+from spadework.errors import ConfigError
 from spadework.policies.base import FinishReason, Message, SamplingParams
+from spadework.policies.thinking import SWITCHES, Thinking
 
 Body = dict[str, Any]
 
@@ -29,7 +31,7 @@ _NATIVE: dict[str, Body] = {
 _NEEDED = frozenset(
     (
         *("model", "messages", "tools", "stream", "stop", "max_tokens", "max_completion_tokens"),
-        *("add_generation_prompt", "continue_final_message"),
+        *("add_generation_prompt", "continue_final_message", "chat_template_kwargs"),
     )
 )
 """Fields without which a request would be another one: never left out because a server refuses them."""
@@ -82,7 +84,29 @@ def request_body(
         body["tools"] = [dict(tool) for tool in tools]
     if messages[-1]["role"] == "assistant":
         body |= {"add_generation_prompt": False, "continue_final_message": True}
-    return {key: value for key, value in (body | dict(settings.extra)).items() if key not in settings.without}
+    said = body | dict(settings.extra)
+    if params.thinking is not None:  # it holds what ``extra`` says of the template's other variables
+        said |= thinking_field(settings, params.thinking)
+    return {key: value for key, value in said.items() if key not in settings.without}
+
+
+def thinking_field(settings: EndpointSection, thinking: Thinking) -> Body:
+    """The field that switches thinking on or off: the template's variables, under each name that templates have for it.
+
+    Raises:
+        ConfigError: The server counts no tokens of a thought, or is not known to take variables of the template.
+    """
+    if isinstance(thinking, int):
+        raise ConfigError(
+            f'thinking = {thinking}: an endpoint cannot be held to a budget of thinking. Set it to "on" or "off"'
+        )
+    if settings.server == "openai":
+        raise ConfigError(
+            f'thinking = "{thinking}": set endpoint.server to "vllm" or "sglang", which pass it to the chat template, '
+            "or leave it unset and name the server's own field in endpoint.extra"
+        )
+    given = settings.extra.get("chat_template_kwargs") or {}
+    return {"chat_template_kwargs": {**dict.fromkeys(SWITCHES, thinking == "on"), **given}}
 
 
 def optional_fields(settings: EndpointSection, body: Mapping[str, Any]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from spadework.policies.server.endpoints import Endpoints
 from spadework.policies.server.token_wire import SAMPLE, Sampled, Server, read_sample, sample_body
 from spadework.policies.stop_strings import cut_at_stop
 from spadework.policies.template import HFTemplate
+from spadework.policies.thinking import Thinking
 from spadework.types import Key, derive_seed
 
 
@@ -44,6 +45,10 @@ class TokenPolicy:
     ) -> TokenChat:
         """Open a conversation; see ``base.Policy.chat``."""
         return TokenChat(self, self._template, messages, tools=tools, prefill=prefill)
+
+    def check_thinking(self, thinking: Thinking) -> None:
+        """Raises ``ConfigError`` where the model's chat template has no such switch."""
+        self._template.switched(thinking)
 
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
         """Continue a row of token ids. Raises ``PolicyError``."""

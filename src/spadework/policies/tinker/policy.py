@@ -24,6 +24,7 @@ from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import Completion, Message, SamplingParams
 from spadework.policies.chat import Template, TokenChat
 from spadework.policies.stop_strings import cut_at_stop
+from spadework.policies.thinking import Thinking
 from spadework.types import Key, derive_seed
 
 T = TypeVar("T")
@@ -96,6 +97,10 @@ class TinkerPolicy:
     ) -> TokenChat:
         """Open a conversation; see ``base.Policy.chat``."""
         return TokenChat(self, self._template, messages, tools=tools, prefill=prefill)
+
+    def check_thinking(self, thinking: Thinking) -> None:
+        """Raises ``ConfigError`` where the model's chat template has no such switch."""
+        self._template.switched(thinking)
 
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
         """Continue a row of token ids. Raises ``PolicyError``."""

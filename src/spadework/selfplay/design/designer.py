@@ -210,6 +210,7 @@ class Designer:
             top_k=settings.top_k,
             stop=("\n```\n", "\n\n\n\n") if settings.skeleton else (),
             grammar=skeleton_grammar(domain) if settings.grammar else None,
+            thinking=settings.thinking,
         )
 
     async def fill_slot(self, policy: Policy, cycle: int, slot: int) -> SlotResult:

@@ -25,7 +25,8 @@ class HintWriter:
         self, policy: Policy, source: str, judged: JudgedProgram, key: Key, history: Sequence[Message] = ()
     ) -> Hint | None:
         """A hint that leaks nothing, or ``None`` when every try leaked or was empty. Raises ``PolicyError``."""
-        params = SamplingParams(self.settings.max_tokens, temperature=self.settings.temperature)
+        settings = self.settings
+        params = SamplingParams(settings.max_tokens, temperature=settings.temperature, thinking=settings.thinking)
         messages = hint_messages(self.settings, self.domain, source, history)
         for attempt in range(self.settings.attempts):
             chat = policy.chat(messages)
