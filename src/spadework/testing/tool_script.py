@@ -1,6 +1,6 @@
-"""The script of a toy tool-use run: it writes programs about levels in rooms, some broken, and serves them.
+"""The script of a toy tool-use run for ``ScriptedPolicy``, as ``scripted.demo_script`` is for games.
 
-For ``ScriptedPolicy``, as ``scripted.demo_script`` is for games.
+It designs programs about levels in rooms, some of them broken, and plays them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ HINTS = (
 
 
 def tool_script(messages: Sequence[Message], rng: random.Random, version: int) -> str:
-    """Plays both roles and the judge: a fifth of the programs is broken, and play gets better with each version."""
+    """Plays designer, agent and judge. A fifth of its programs is broken, and its play improves with each version."""
     asked = messages[-1]["content"]
     if "Judge each criterion" in asked:
         return "Criteria: 3\n1: possible\n2: possible\n3: hard"
@@ -91,11 +91,11 @@ def tool_script(messages: Sequence[Message], rng: random.Random, version: int) -
 
 
 def _serve(messages: Sequence[Message], rng: random.Random, version: int) -> str:
-    """The next call; sometimes one that cannot be read, or a wrong value."""
+    """The agent's next call, which is sometimes malformed or has a wrong value."""
     told = [m["content"] for m in messages if m["role"] in ("user", "tool")]
     first = next((text for text in told if text.startswith("Raise ")), None)
     if first is None:
-        return "yes"  # nothing of an episode: a first request that only looks whether somebody answers
+        return "yes"  # this is no episode but a preflight request, which only checks that the model answers
     skill = min(0.95, 0.4 + 0.05 * version + (0.3 if "HINT" in first else 0.0))
     found = re.search(r"in the (\w+) by (\d+)", first)
     other = re.search(r"set the (\w+) to the same", "\n".join(told))
