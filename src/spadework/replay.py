@@ -13,12 +13,12 @@ from spadework.errors import ProgramError
 from spadework.types import CONTROL_ARMS, Ending, Environment, Episode, Turn
 
 Facts = dict[tuple[int | None, str], object]
-"""(turn, or nothing for the episode as a whole; what) -> value, in the order in which it came about."""
+"""(turn, or ``None`` for the whole episode; name of the fact) -> value, in the order in which they occurred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first thing that came out otherwise; ``turn`` counts from 0, and is ``None`` for the whole episode."""
+    """The first fact that differs. ``turn`` counts from 0, and is ``None`` for a fact about the whole episode."""
 
     turn: int | None
     field: str
@@ -38,9 +38,10 @@ async def replay_episode(
     return_type: ReturnType = "last",
     discount: float = 1.0,
 ) -> Difference | None:
-    """Compare observations, rewards, ending and return of an episode with what its program gives now.
+    """Compare observations, rewards, ending and return of a stored episode with those that its program gives now.
 
-    An episode that a fault ended is compared up to its last whole turn: the action that met the fault is not stored.
+    An episode that a fault ended is compared up to its last complete turn, since the action that met the fault is not
+    stored.
     Raises ``SandboxError``.
     """
     cut = _was_cut(episode)
@@ -66,14 +67,14 @@ async def replay_episode(
 
 
 def _hint(episode: Episode, environment: Environment) -> str:
-    """What stood in the hint's place; that of a control arm is read off the episode, which alone keeps it."""
+    """The text in the hint's place. Only the episode itself stores that of a control arm, so it is read from there."""
     if episode.arm in CONTROL_ARMS:
         return episode.turns[0].observation.partition("\n\nHINT: ")[2] if episode.turns else ""
     return environment.hint if episode.arm == "hinted" else ""
 
 
 def _was_cut(episode: Episode) -> bool:
-    """Whether the last reply was cut by the token limit, so that the program never got an action of it."""
+    """Whether the token limit cut off the last reply, in which case the program never received its action."""
     if episode.ending != "token_limit" or not episode.turns or episode.turns[-1].action:
         return False
     before = episode.turns[-1].observation if len(episode.turns) > 1 else ""
@@ -81,7 +82,7 @@ def _was_cut(episode: Episode) -> bool:
 
 
 def _turns(stored: Sequence[Turn], opening: str, played: Play) -> tuple[Turn, ...]:
-    """The turns as they come out now: a cut one pays nothing, and there are fewer when the program ends too early."""
+    """The replayed turns. A turn that was cut off has no reward, and turns are missing where the program ends early."""
     observations = (opening, *(step.observation for step in played.steps))
     rewards = [*(float(step.reward) for step in played.steps), 0.0]
     again = [
@@ -92,9 +93,9 @@ def _turns(stored: Sequence[Turn], opening: str, played: Play) -> tuple[Turn, ..
 
 
 def _ending(episode: Episode, played: Play, max_turns: int, cut: bool) -> Ending | None:
-    """How the episode ends now; ``None`` when the program would go on where it once ended.
+    """How the episode ends now; ``None`` when the program would continue where it had ended.
 
-    What is not the program's to say (a token limit, a fault) stays as it was.
+    An ending that does not depend on the program (a token limit, a fault) is kept as stored.
     """
     if played.done:
         return "terminated" if played.steps[-1].terminated else "truncated"
@@ -112,7 +113,7 @@ def _facts(turns: Sequence[Turn], last_observation: str, ending: Ending | None, 
 
 
 def _first_difference(stored: Facts, replayed: Facts) -> Difference | None:
-    """By ``repr``, which tells apart all that differs and holds NaN equal to itself."""
+    """Compare by ``repr``, which distinguishes values such as 1 and 1.0, and under which NaN equals itself."""
     for (turn, field), was in stored.items():
         now = replayed.get((turn, field))
         if repr(was) != repr(now):

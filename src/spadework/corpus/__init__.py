@@ -1,1 +1,1 @@
-"""Grounding documents: reading them, and making them from what is installed."""
+"""Grounding documents for the designer: read them from a corpus, or harvest them from installed packages."""

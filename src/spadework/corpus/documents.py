@@ -1,7 +1,7 @@
 """Grounding documents: a JSONL corpus of any size behind an index on disk (method section 3).
 
-The index is one memory-mapped array of line offsets, built once a file and kept in the user's cache, so fifteen
-million documents cost no memory to hold and a draw reads one line. Broken lines are counted and reported, never fatal.
+The index is a memory-mapped array of line offsets, built once per file and kept in the user's cache. So fifteen million
+documents take no memory, and drawing one reads one line. Broken lines are counted and reported, and are never fatal.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Corpus:
     """Documents of a JSONL file, drawn uniformly.
 
     Args:
-        path: one JSON object a line, its text under ``text`` or ``orig_doc``.
-        cache: folder for the index.
-        max_words: words kept of a document; see ``text.word_ends``.
+        path: a file with one JSON object per line, whose text is under ``text`` or ``orig_doc``.
+        cache: the folder for the index.
+        max_words: how many words of a document are kept; see ``text.word_ends``.
 
     Raises:
-        ConfigError: no such file, or not one readable document in it.
+        ConfigError: the file does not exist, or holds no readable document.
     """
 
     def __init__(self, path: Path, cache: Path, max_words: int = 6_000) -> None:
@@ -58,12 +58,12 @@ class Corpus:
         return Document(document.id, first_words(document.text, self.max_words), document.meta)
 
     def sample(self, seed: int) -> Document:
-        """The document that ``seed`` draws."""
+        """Draw a document with ``seed``."""
         return self[random.Random(seed).randrange(len(self))]
 
 
 def parse_line(line: bytes, fallback_id: str) -> Document | None:
-    """One line as a document; ``None`` when it is broken or has no text."""
+    """Parse one line into a document; ``None`` when the line is broken or has no text."""
     try:
         row: Any = clean_json(json.loads(decode(line)))
     except (ValueError, RecursionError):
@@ -78,7 +78,7 @@ def parse_line(line: bytes, fallback_id: str) -> Document | None:
 
 
 def _load_index(path: Path, cache: Path) -> tuple[np.ndarray[Any, np.dtype[np.int64]], int]:
-    """Offsets of the good lines, memory-mapped, and how many lines were broken."""
+    """The memory-mapped offsets of the readable lines, and the number of broken lines."""
     stat = path.stat()
     name = hashlib.sha256(f"{path.resolve()}/{stat.st_size}/{stat.st_mtime_ns}".encode()).hexdigest()[:24]
     cache.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
-"""Grounding documents from what is installed: docstrings of packages, and plain text files of the user's.
+"""Make grounding documents from the docstrings of installed packages and from the user's text files.
 
-Docstrings are read from source by ``ast``; nothing is imported or run. Every document carries its source and licence.
+Docstrings are parsed from source by ``ast``, without importing or running anything. Every document records its source
+and licence.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from spadework.text import clean, decode, word_ends
 from spadework.types import Document
 
 MIN_WORDS = 40
-"""Shorter texts ground nothing."""
+"""Shorter texts are dropped: they hold too little to build an environment on."""
 MAX_WORDS = 1_000
-"""Longer files are cut into parts at headings, or here."""
+"""Longer texts are split at headings, or else at this length."""
 TEXT_SUFFIXES = {".md", ".rst", ".txt"}
 _TESTS = re.compile(r"(^|/)(tests?|testing|_vendor|vendor|externals|benchmarks?|idlelib|lib2to3|site-packages)(/|$)")
 _HEADING = re.compile(r"\n(?=#{1,4} )|\n(?=[^\n]{3,90}\n[=\-~^]{3,}\n)")
@@ -62,7 +63,7 @@ def text_files(path: Path, licence: str) -> Iterator[Document]:
 
 
 def split_text(text: str) -> list[str]:
-    """A text in parts of whole sections, each of ``MIN_WORDS`` to ``MAX_WORDS`` words; a short rest is dropped."""
+    """Split a text at sections into parts of ``MIN_WORDS`` to ``MAX_WORDS`` words; a short rest is dropped."""
     parts: list[str] = []
     pending = ""
     for section in _HEADING.split(text):

@@ -1,1 +1,1 @@
-"""Scores: benchmark suites and held-out environments, by whatever model satisfies ``Policy``."""
+"""Evaluation: benchmark suites and held-out environments, run with any model that satisfies ``Policy``."""

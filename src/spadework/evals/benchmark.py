@@ -1,4 +1,4 @@
-"""The seam of a suite: its items, and how one of them is scored."""
+"""``Benchmark``, the protocol that every suite implements: it lists its items and scores one at a time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from spadework.types import Key
 
 
 class Benchmark(Protocol):
-    """One suite under one setting."""
+    """One suite under one setting (preset, sampling, data)."""
 
     @property
     def setting(self) -> Setting:
-        """What its numbers hold for."""
+        """The conditions under which the scores were measured; see ``Setting``."""
         ...
 
     def items(self) -> Sequence[Item]:
@@ -23,12 +23,12 @@ class Benchmark(Protocol):
         ...
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
-        """Let ``policy`` try one item; ``key`` begins the keys of its replies.
+        """Let ``policy`` try one item. ``key`` is the prefix of the keys that seed its replies.
 
         Raises ``FaultError`` (endpoint, grader, sandbox): the item then counts as a failure.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of processes and files."""
+        """Release processes and files."""
         ...

@@ -1,4 +1,8 @@
-"""Bootstrap intervals and paired tests over problems: tries of one problem stay together, groups keep their sizes."""
+"""Bootstrap intervals and paired tests over problems.
+
+The problem is the unit that is resampled: all tries of a problem are drawn together, and every group keeps its number
+of problems. The general statistics are scipy's; this module only prepares the data for them.
+"""
 
 from __future__ import annotations
 
@@ -15,36 +19,36 @@ from spadework.intervals import Interval, equal_values_interval
 from spadework.significance import scipy_stats, sign_flip
 
 DRAWS = 4_000
-"""Bootstrap samples."""
+"""Number of bootstrap resamples."""
 
 
 class ScoredItem(Protocol):
-    """One try at one problem, as ``records.ItemResult`` has it."""
+    """One try at one problem; ``records.ItemResult`` satisfies this protocol."""
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Name of the item, unique in its suite."""
         ...
 
     @property
     def group(self) -> str:
-        """Its subcategory."""
+        """Subcategory of the suite; empty in a suite without any."""
         ...
 
     @property
     def unit(self) -> str:
-        """Its problem; empty where the item is its own."""
+        """Name of the problem that the item is a try at; empty where each problem has a single item."""
         ...
 
     @property
     def score(self) -> float:
-        """From 0 to 1."""
+        """Score of the item, from 0 to 1."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a second result scored on an item beyond the first, from -1 to 1."""
+    """Score of an item in a second result minus its score in the first, from -1 to 1."""
 
     id: str
     group: str
@@ -66,15 +70,16 @@ def score_interval(
 ) -> Interval:
     """The mean score with a percentile interval of the bootstrap over problems.
 
-    The draws are seeded: equal items have equal intervals. The ends are NaN for fewer than two problems. ``sd`` is the
-    standard deviation of the problems' means, and ``n`` counts items. A bootstrap sees no doubt where all problems have
-    one score; their interval is ``equal_values_interval``, which for 0 and 1 is the exact binomial one.
+    The resampling is seeded, so equal items give equal intervals. The ends are NaN for fewer than two problems. ``sd``
+    is the standard deviation of the problems' means, and ``n`` counts items. Where all problems have the same score, a
+    bootstrap would give an interval of width 0; the interval is then ``equal_values_interval``, which for scores of
+    0 and 1 is the exact binomial interval.
 
     Args:
-        items: what was scored, up to 1.
-        by_group: take the mean of the groups' means, and draw problems within each group.
-        confidence: of the interval.
-        least: the lowest possible score; -1 for differences.
+        items: the scored items; no score is above 1.
+        by_group: whether to take the mean of the groups' means and resample problems within each group.
+        confidence: the confidence level of the interval.
+        least: the lowest possible score: 0 for scores, -1 for differences of scores.
     """
     if not items:
         return Interval(math.nan)
@@ -93,10 +98,11 @@ def score_interval(
 def paired(
     first: Sequence[ScoredItem], second: Sequence[ScoredItem], *, by_group: bool = False
 ) -> tuple[Interval, float]:
-    """Second minus first on the items that both hold: the difference with its interval, and a two-sided p.
+    """Compare two results on the items that both hold; returns (second minus first with its interval, two-sided p).
 
-    ``by_group``: the mean of the groups' mean differences, as the score of such a suite is. The test flips the signs
-    of the problems' differences (for one try of right or wrong that is McNemar's exact test).
+    With ``by_group`` the difference is the mean of the groups' mean differences, like the score of a suite that is
+    averaged over groups. The test is a sign-flip permutation test over problems. For a single right-or-wrong try per
+    problem it equals McNemar's exact test.
     """
     one, two = ({item.id: item for item in items} for items in (first, second))
     both = [name for name in one if name in two]
@@ -105,6 +111,8 @@ def paired(
     differences = [
         Difference(name, one[name].group, one[name].unit, two[name].score - one[name].score) for name in both
     ]
+    # The sign flips need one number per problem whose sum is the statistic. So the differences of a problem's tries are
+    # added up, and divided by the size of the group that the mean is taken over.
     sizes = Counter(item.group if by_group else "" for item in differences)
     per_unit: dict[tuple[str, str], float] = defaultdict(float)
     for item in differences:
@@ -115,7 +123,7 @@ def paired(
 
 @dataclass(frozen=True, slots=True)
 class _Problems:
-    """The problems of one group, each with the sum of its scores and the number of its tries."""
+    """The problems of one group: the sum of the scores of each, and its number of tries; both of shape (problems,)."""
 
     sums: NDArray[np.float64]
     tries: NDArray[np.float64]
@@ -129,7 +137,7 @@ class _Problems:
         return cls(np.array(sums), np.array([float(len(own)) for own in scores.values()]))
 
     def mean(self, drawn: NDArray[np.int64], axis: int) -> Any:
-        """The mean score of the problems at the places ``drawn``."""
+        """The mean score over all tries of the problems with the indices ``drawn``."""
         return self.sums[drawn].sum(axis) / self.tries[drawn].sum(axis)
 
 
@@ -141,11 +149,10 @@ def _by_group(items: Sequence[ScoredItem]) -> list[_Problems]:
 
 
 def _percentiles(groups: Sequence[_Problems], confidence: float) -> tuple[float, float]:
-    """The ends of the percentile interval of the mean of the groups' means; NaN where all groups hold one problem.
-
-    scipy draws each sample on its own, so a group's sample is the places of its problems. A group of one problem gives
-    the same whatever is drawn, and scipy refuses it.
-    """
+    """The ends of the percentile interval of the mean of the groups' means; NaN where every group holds one problem."""
+    # scipy resamples each of its samples separately, and each of ours is one group. It resamples the indices of the
+    # group's problems, so that a problem's tries stay together. It refuses a sample of one; such a group has the same
+    # mean in every resample, and is added as a constant.
     several = [group for group in groups if len(group.sums) > 1]
     if not several:
         return math.nan, math.nan

@@ -1,7 +1,8 @@
-"""Whether documents hold benchmark tasks: word n-grams that a document shares with an item of a suite.
+"""Contamination check: find benchmark items in documents by the word n-grams that both contain.
 
-Text is compared as lower-case words. An item counts as found in a document when they share a run of 13 words; runs of
-8 are told too, as a softer sign. A run that more than ten items of a suite share is the suite's phrasing, not a task.
+Texts are compared as lower-case words. An item counts as found in a document when they share 13 consecutive words. A
+shared sequence of 8 words is reported too, as weaker evidence. A sequence that occurs in more than ten items of a
+suite belongs to the suite's phrasing and is ignored.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from spadework.evals.registry import SuiteOptions, open_suite, suite_module
 
 LONG, SHORT = 13, 8
 PHRASING = 10
-"""Items of a suite that may share a run before it counts as phrasing."""
+"""The most items of a suite that may share a sequence of words before it counts as the suite's phrasing."""
 _WORD = re.compile(r"\w+")
 
 Run = tuple[str, ...]
@@ -25,48 +26,48 @@ Run = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One document and one item that share runs of words."""
+    """One document and one benchmark item that share a sequence of words."""
 
     document: str
     suite: str
     item: str
     length: int
-    """13 when they share a run of 13 words, else 8."""
+    """13 where they share 13 consecutive words, else 8."""
     share: float
-    """Of the item's runs of 8 words, how many stand in the document."""
+    """Share of the item's 8-word sequences that occur in the document."""
     phrase: str
-    """The first shared run, as normalised words."""
+    """The first shared sequence, as normalised words."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverlap:
-    """What a whole suite shares with the documents seen."""
+    """How much of a suite was found in the documents checked so far."""
 
     suite: str
     items: int
     short: int
-    """Items of fewer than 8 words: nothing can be said of them."""
+    """Number of items with fewer than 8 words, which cannot be checked."""
     found: Mapping[int, int]
-    """Items that share a run of 13, and of 8 words, with a document."""
+    """Length of the shared sequence (13 or 8) -> number of items that share one with a document."""
 
     @property
     def share(self) -> float:
-        """Of the items, how many share a run of 13 words."""
+        """Share of the items of which a document holds 13 consecutive words."""
         return self.found[LONG] / self.items if self.items else 0.0
 
 
 def words(text: str) -> list[str]:
-    """The text as lower-case words, without punctuation and in one Unicode form."""
+    """Split a text into lower-case words, without punctuation, after NFKC normalisation."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def runs(tokens: list[str], length: int) -> Iterator[Run]:
-    """Every run of ``length`` words, in order."""
+    """Every sequence of ``length`` consecutive words, in order."""
     return zip(*(tokens[start:] for start in range(length)), strict=False)
 
 
 class Detector:
-    """Holds the suites' runs; documents pass by and leave nothing behind but their hits' counts."""
+    """Index of the suites' word sequences, against which documents are checked one at a time; none is kept."""
 
     def __init__(self) -> None:
         self._where: dict[Run, list[int]] = {}
@@ -75,31 +76,32 @@ class Detector:
         self._found: dict[tuple[str, int], set[int]] = defaultdict(set)
 
     def add_suite(self, suite: str, texts: Iterable[tuple[str, str]]) -> None:
-        """Take in a suite's items as (id, text)."""
+        """Add a suite's items, given as (id, text), to the index."""
         counts = self._counts[suite] = Counter()
-        tokens = {name: words(text) for name, text in texts}
+        item_words = {name: words(text) for name, text in texts}
         often: Counter[Run] = Counter()
-        for told in tokens.values():
-            often.update(set(runs(told, SHORT)))
+        for tokens in item_words.values():
+            often.update(set(runs(tokens, SHORT)))
         phrasing = {run for run, count in often.items() if count > PHRASING}
-        for name, told in tokens.items():
-            own = set(runs(told, SHORT)) - phrasing
+        for name, tokens in item_words.items():
+            own = set(runs(tokens, SHORT)) - phrasing
             counts["items"] += 1
-            counts["short"] += len(told) < SHORT
-            long = frozenset(run for run in runs(told, LONG) if not phrasing.issuperset(runs(list(run), SHORT)))
+            counts["short"] += len(tokens) < SHORT
+            # A long sequence is phrasing only if every short sequence within it is.
+            long = frozenset(run for run in runs(tokens, LONG) if not phrasing.issuperset(runs(list(run), SHORT)))
             place = len(self._items)
             self._items.append((suite, name, len(own), long))
             for run in own:
                 self._where.setdefault(run, []).append(place)
 
     def check(self, document: str, text: str) -> list[Hit]:
-        """What a document shares with the suites, the most telling first."""
-        told = words(text)
+        """The items that a document shares words with, the strongest evidence first."""
+        tokens = words(text)
         shared: dict[int, list[Run]] = defaultdict(list)
-        for run in dict.fromkeys(runs(told, SHORT)):
+        for run in dict.fromkeys(runs(tokens, SHORT)):
             for place in self._where.get(run, ()):
                 shared[place].append(run)
-        long = set(runs(told, LONG)) if shared else set()
+        long = set(runs(tokens, LONG)) if shared else set()
         hits = [self._hit(document, place, found, long) for place, found in shared.items()]
         return sorted(hits, key=lambda hit: (-hit.length, -hit.share, hit.suite, hit.item))
 
@@ -113,7 +115,7 @@ class Detector:
         return Hit(document, suite, name, LONG if whole else SHORT, len(found) / own, phrase)
 
     def overlaps(self) -> list[SuiteOverlap]:
-        """Each suite against all documents so far."""
+        """For each suite, how much of it was found in all documents checked so far."""
         return [
             SuiteOverlap(
                 suite, counts["items"], counts["short"], {n: len(self._found[suite, n]) for n in (LONG, SHORT)}
@@ -123,7 +125,7 @@ class Detector:
 
 
 async def suite_texts(suite: str, options: SuiteOptions) -> AsyncIterator[tuple[str, str]]:
-    """Every problem of a suite as (id, text): by the suite's own ``texts``, else its questions as they are asked.
+    """Every problem of a suite as (id, text): from the suite's ``texts`` function, else the prompts of its questions.
 
     Raises ``ConfigError`` when the suite's data or package is missing.
     """

@@ -1,8 +1,8 @@
-"""A policy as the model of somebody else's harness.
+"""An adapter that lets an external benchmark harness use a ``Policy`` as its model.
 
-A harness hands over the whole history with every request, and mostly runs in a thread. A ``Chat`` grows message by
-message, and lives on the event loop. ``HarnessPolicy`` stands between them: it shows the chat what is new in the
-history, and opens a new chat where the harness rewrote the history or changed the tools.
+A harness passes the whole history with every request, and usually runs in a thread. A ``Chat`` grows message by message
+and lives on the event loop. ``HarnessPolicy`` bridges the two: it adds only the new messages of the history to the
+chat, and opens a new chat when the harness has rewritten the history or changed the tools.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class HarnessReply:
-    """One reply."""
+    """One reply of the policy, in the parts that a harness asks for."""
 
     raw: str
-    """The reply as it was sampled, which is what belongs in the history."""
+    """The reply as it was sampled. This is the text that belongs in the history."""
     text: str
     """The reply without its thinking and its calls."""
     calls: tuple[Call, ...]
-    """The tool calls in it that can be read."""
+    """The tool calls of the reply that could be parsed."""
 
 
 class HarnessPolicy:
-    """Gives the replies of one side of one episode. It must be made on the event loop.
+    """Produces the replies of one side of one episode. It must be constructed on the event loop.
 
     Args:
-        policy: whose replies they are.
+        policy: samples the replies.
         sampling: how each reply is sampled.
-        key: the beginning of the replies' keys, to which the number of the reply is appended.
+        key: the prefix of the replies' keys; the number of the reply is appended to it.
     """
 
     def __init__(self, policy: Policy, sampling: SamplingParams, key: Key) -> None:
@@ -49,9 +49,9 @@ class HarnessPolicy:
         self._heard: list[Message] = []
         self._tools: list[Mapping[str, Any]] = []
         self.turns = 0
-        """Replies so far."""
+        """Number of replies so far."""
         self.tokens = 0
-        """Sampled so far."""
+        """Number of tokens sampled so far."""
 
     async def reply(self, history: Sequence[Message], tools: Tools = ()) -> HarnessReply:
         """The next message after ``history``. Raises ``PolicyError``."""
@@ -63,7 +63,7 @@ class HarnessPolicy:
         return read_reply(completion.text, tools)
 
     def reply_in_thread(self, history: Sequence[Message], tools: Tools = ()) -> HarnessReply:
-        """``reply`` for a harness in another thread, which waits for it. Raises ``PolicyError``."""
+        """Blocking ``reply`` for a harness that runs in another thread. Raises ``PolicyError``."""
         return asyncio.run_coroutine_threadsafe(self.reply(history, tools), self._loop).result()
 
     def _continue(self, history: list[Message], tools: list[Mapping[str, Any]]) -> Chat:
@@ -78,7 +78,7 @@ class HarnessPolicy:
 
 
 def read_reply(raw: str, tools: Tools) -> HarnessReply:
-    """Read a reply. A call that cannot be read is left out; text arguments of the XML form get their schema's types."""
+    """Parse a reply. Calls that cannot be parsed are left out; text arguments of XML calls get their schema's types."""
     calls = parse_reply(raw).calls
     if "<function=" in raw:
         calls = tuple(Call(call.name, _typed(call, schema_of(tools, call.name) or {})) for call in calls)
@@ -89,16 +89,16 @@ def _typed(call: Call, schema: Mapping[str, Any]) -> dict[str, Any]:
     typed = dict(call.arguments)
     for name, kind in schema.get("properties", {}).items():
         if name in typed:
-            typed[name] = convert(typed[name], kind)  # the harness says what is wrong with it
+            typed[name] = convert(typed[name], kind)  # a wrong type stays, and the harness reports it
     return typed
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
     """Run a harness in a thread of its own, and wait for its result.
 
-    A shared pool of threads would not do: an engine waits until every episode that attends has asked for a reply, and
-    an episode that waits for a thread asks for none. A cancelled wait leaves the thread behind, and its next request is
-    refused.
+    A shared pool of threads could deadlock: an engine waits until every attending episode has requested a reply, and an
+    episode that waits for a free thread never requests one. If the wait is cancelled, the thread goes on until its next
+    request, which is refused.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
@@ -115,7 +115,7 @@ async def in_thread(work: Callable[[], Result]) -> Result:
         result, error = None, None
         try:
             result = work()
-        except BaseException as raised:  # noqa: BLE001 - handed on to who waits
+        except BaseException as raised:  # noqa: BLE001 - passed on to the coroutine that waits
             error = raised
         if not loop.is_closed():
             loop.call_soon_threadsafe(settle, result, error)

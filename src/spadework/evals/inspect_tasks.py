@@ -1,10 +1,10 @@
-"""The single-turn suites as tasks of inspect-ai, and any model of ours as one of its model providers.
+"""The single-turn suites as tasks of inspect-ai.
 
     inspect eval spadework/aime2025 -T data=aime.jsonl --model openai-api/local/NAME
     inspect eval spadework/reasoning_gym --model spadework/smollm2-135m
 
-inspect-ai finds this module by the package's entry point. Its own OpenAI-compatible provider drops ``top_k``, so tasks
-pass it in ``extra_body``. Scores are the suites' own: the same ``pose`` and ``grade`` as ``spadework eval``.
+inspect-ai finds the tasks through the package's entry point (``integrations.inspect``). Its OpenAI-compatible provider
+drops ``top_k``, so tasks pass it in ``extra_body``. Prompts and grading are those of ``spadework eval``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spadework.policies.base import SamplingParams
 
 
 def suite_task(suite: QuestionSuite) -> Task:
-    """A suite as a task; every try is a sample of its own, grouped by its problem's id."""
+    """A suite as a task. Every try is one sample; the tries of a problem form a cluster for the standard error."""
     samples = [
         Sample(input="", id=item.id, metadata={"item": item.id, "group": item.group, "unit": item.unit})
         for item in suite.items()
@@ -41,7 +41,7 @@ def suite_task(suite: QuestionSuite) -> Task:
 
 
 def generate_config(sampling: SamplingParams) -> GenerateConfig:
-    """Sampling as inspect-ai takes it; ``top_k`` also in the body, where its OpenAI provider leaves it out."""
+    """Sampling parameters in inspect-ai's form. ``top_k`` goes into the body too, for providers that drop it."""
     return GenerateConfig(
         max_tokens=sampling.max_tokens,
         temperature=sampling.temperature,
@@ -74,8 +74,8 @@ def _graded(suite: QuestionSuite) -> Scorer:
 
 
 def _item(state: TaskState) -> Item:
-    told = state.metadata
-    return Item(str(told["item"]), str(told["group"]), str(told["unit"]))
+    data = state.metadata
+    return Item(str(data["item"]), str(data["group"]), str(data["unit"]))
 
 
 def _opened(name: str, data: str | None, preset: str, limit: Any = None) -> Task:
@@ -86,7 +86,7 @@ def _opened(name: str, data: str | None, preset: str, limit: Any = None) -> Task
 
 @task
 def reasoning_gym(preset: str = "paper", data: str | None = None) -> Task:
-    """The hundred hard tasks."""
+    """The 100 hard Reasoning-Gym tasks."""
     return _opened("reasoning-gym", data, preset)
 
 

@@ -1,7 +1,7 @@
-"""Checks that a harness's package is installed, whole, and of the version that its adapter was written against.
+"""Check that a harness's package is installed with what it needs, in the version that our adapter was written for.
 
-The official harnesses pin versions that conflict with each other and with ours. So they are installed without their
-dependencies; the extra ``eval`` brings those dependencies that the suites need.
+The official harnesses pin dependencies that conflict with each other and with ours. So they are installed without
+dependencies, and the extra ``eval`` installs the dependencies that the suites really need.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ INSTALL = "pip install 'spadework[eval]'; pip install --no-deps -r requirements/
 
 
 def require(distribution: str, version: str, modules: Sequence[str]) -> None:
-    """Raise ``ConfigError`` unless ``distribution`` is of ``version`` and all ``modules`` can be imported.
+    """Raise ``ConfigError`` unless ``distribution`` is installed in ``version`` and all ``modules`` can be imported.
 
-    No other version is accepted: the adapters use the packages' inner parts, and another version may score differently.
+    No other version is accepted: the adapters use the packages' internals, and another version may score differently.
     """
     try:
         found = importlib.metadata.version(distribution)
@@ -28,4 +28,6 @@ def require(distribution: str, version: str, modules: Sequence[str]) -> None:
         raise ConfigError(f"this suite is written against {distribution} {version}, not {found}: {INSTALL}")
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
-        raise ConfigError(f"{distribution} is installed, but what it needs is not ({', '.join(missing)}): {INSTALL}")
+        raise ConfigError(
+            f"{distribution} is installed, but modules that it needs are not ({', '.join(missing)}): {INSTALL}"
+        )

@@ -1,6 +1,6 @@
-"""The records of an evaluation: what is asked, what came of it, and what it holds for.
+"""The records of an evaluation: items, outcomes, the setting under which they were scored, and result files.
 
-Every item asked stands in the denominator: one that ended in a fault scores 0, and the fault is kept beside it.
+Every item that was asked counts in the denominator. An item that ended in a fault scores 0, and its fault is recorded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spadework.intervals import Interval
 from spadework.types import Fault
 
 FORMAT = 1
-"""Of a result file."""
+"""Version of the result files' format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +30,31 @@ class Item:
     group: str = ""
     """The subcategory; empty in a suite without any."""
     unit: str = ""
-    """The problem, shared by its tries: what the bootstrap draws. Empty: the item is its own."""
+    """The problem that the item is a try at, which is the unit of the bootstrap. Empty where a problem has one item."""
 
 
 def tries(unit: str, group: str, count: int) -> list[Item]:
-    """The items of one problem: itself, or ``UNIT#0``, ``UNIT#1``, … where it is tried several times."""
+    """The items of one problem: one named ``unit``, or ``UNIT#0``, ``UNIT#1``, … where there are several tries."""
     return [Item(unit if count == 1 else f"{unit}#{trial}", group, unit) for trial in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a benchmark says of one item."""
+    """A benchmark's verdict on one item."""
 
     score: float
-    """From 0 to 1."""
+    """Score from 0 to 1."""
     answer: str = ""
-    """What was graded, as short text for people."""
+    """The graded answer, as a short text for people."""
     tokens: int = 0
-    """Sampled."""
+    """Number of tokens sampled."""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """Small plain JSON for people."""
+    """Further details for people; a small object of plain JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """One item's part of a result."""
+    """The result of one item."""
 
     id: str
     group: str
@@ -64,53 +64,53 @@ class ItemResult:
     tokens: int = 0
     seconds: float = 0.0
     fault: Fault | None = None
-    """Then the score is 0: a failure, never a gap."""
+    """The fault that ended the item, if any. The score is then 0; the item is never left out."""
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a number holds for. Two results of one setting may be compared; an unfinished one may be gone on with."""
+    """The conditions of an evaluation. Results under equal settings can be compared, and unfinished ones continued."""
 
     suite: str
     preset: str
     sampling: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of the packages that bear on the score."""
+    """Versions of the packages that influence the score."""
     aggregate: Literal["items", "groups"] = "items"
     """Whether the score is the mean over items, or the plain mean of the groups' means."""
     data: str = ""
-    """The user's file and its SHA-256, where there is one."""
+    """Name and SHA-256 of the user's data file; empty where the suite needs none."""
     notes: tuple[str, ...] = ()
-    """Where this departs from the published protocol."""
+    """Deviations from the published protocol."""
     selection: str = ""
-    """Which part of the items was asked; empty for all."""
+    """The selection of items that was asked (``runner.Choice``); empty for all items."""
 
     def digest(self, subject: Mapping[str, str]) -> str:
-        """Of the setting and of who is scored."""
-        told = json.dumps([dataclasses.asdict(self), dict(subject)], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        """A hash of the setting and of the subject that is evaluated."""
+        text = json.dumps([dataclasses.asdict(self), dict(subject)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
-    """One suite's result: who, under which setting, and every item."""
+    """The result of one suite: the setting, the subject, and every item."""
 
     setting: Setting
     subject: Mapping[str, str]
-    """Who was scored: the model, and the run and cycle or the endpoint."""
+    """What was evaluated: the model, and the run and cycle or the endpoint."""
     items: tuple[ItemResult, ...]
     dropped: tuple[str, ...] = ()
-    """Fields of the sampling that the endpoint refused, so that the answers were sampled without them."""
+    """Sampling parameters that the endpoint refused; the replies were sampled without them."""
 
     @property
     def n(self) -> int:
-        """The denominator: all items that were asked."""
+        """Number of items that were asked: the denominator of the score."""
         return len(self.items)
 
     @property
     def errors(self) -> int:
-        """Items that ended in a fault."""
+        """Number of items that ended in a fault."""
         return sum(item.fault is not None for item in self.items)
 
     def score(self) -> Interval:
@@ -118,15 +118,15 @@ class SuiteResult:
         return score_interval(self.items, by_group=self.setting.aggregate == "groups")
 
     def groups(self) -> dict[str, Interval]:
-        """The same of each subcategory, in order of appearance; empty in a suite without any."""
+        """The score of each subcategory with its interval, in order of appearance; empty in a suite without any."""
         return {name: score_interval(items) for name, items in self._by_group().items()}
 
     def mean(self) -> float:
-        """The suite's score without its interval, which takes longer."""
+        """The suite's score alone; cheaper than ``score``, which bootstraps an interval."""
         return mean_score(self.items, by_group=self.setting.aggregate == "groups")
 
     def group_means(self) -> dict[str, float]:
-        """The same of each subcategory."""
+        """The score of each subcategory, without intervals."""
         return {name: mean_score(items) for name, items in self._by_group().items()}
 
     def _by_group(self) -> dict[str, list[ItemResult]]:
@@ -138,14 +138,14 @@ class SuiteResult:
 
 
 def write_result(result: SuiteResult, path: Path) -> None:
-    """Write a result file; the caller makes it whole or absent."""
+    """Write a result file. Writing it atomically is the caller's task (``runs.files.write_whole``)."""
     score = result.score()
     data = {
         "format": FORMAT,
         "setting": dataclasses.asdict(result.setting),
         "subject": dict(result.subject),
-        "score": _plain(score),
-        "groups": {name: _plain(interval) for name, interval in result.groups().items()},
+        "score": _interval_json(score),
+        "groups": {name: _interval_json(interval) for name, interval in result.groups().items()},
         "n": result.n,
         "errors": result.errors,
         "dropped": list(result.dropped),
@@ -155,35 +155,35 @@ def write_result(result: SuiteResult, path: Path) -> None:
 
 
 def read_result(path: Path) -> SuiteResult:
-    """Read what ``write_result`` wrote; the figures are worked out anew. Raises ``ConfigError``."""
+    """Read a file of ``write_result``. Scores are computed again from the items. Raises ``ConfigError``."""
     try:
         data = json.loads(path.read_text("utf-8"))
         if data["format"] != FORMAT:
-            raise ConfigError(f"{path}: a result of format {data['format']}; this version reads {FORMAT}")
+            raise ConfigError(f"{path}: the result has format {data['format']}, but this version reads format {FORMAT}")
         setting = {**data["setting"], "notes": tuple(data["setting"]["notes"])}
         items = tuple(item_from(row) for row in data["items"])
         return SuiteResult(Setting(**setting), data["subject"], items, tuple(data.get("dropped", ())))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"{path}: no result of an evaluation: {error!r}") from None
+        raise ConfigError(f"{path}: this is not a result file of `spadework eval`: {error!r}") from None
 
 
 def read_results(folder: Path) -> dict[str, SuiteResult]:
-    """Every result of a folder, or the one of a file, by suite. Raises ``ConfigError`` when there is none."""
+    """The results in a folder, or the one in a file, by suite. Raises ``ConfigError`` when there is none."""
     paths = [folder] if folder.is_file() else sorted(folder.glob("*.json"))
     results = [read_result(path) for path in paths]
     if not results:
-        raise ConfigError(f"{folder}: holds no results (SUITE.json)")
+        raise ConfigError(f"{folder}: the folder holds no result files (SUITE.json)")
     return {result.setting.suite: result for result in results}
 
 
 def item_from(row: Mapping[str, Any]) -> ItemResult:
-    """An item from its JSON."""
+    """Build an item result from its JSON object."""
     fault = row["fault"]
     return ItemResult(**{**row, "fault": Fault(**fault) if fault else None})
 
 
 def averages(results: Sequence[SuiteResult]) -> dict[str, float]:
-    """``suite`` and ``suite/group`` -> mean, of all results."""
+    """The means of all results and of their groups, under the names ``suite`` and ``suite/group``."""
     means: dict[str, float] = {}
     for result in results:
         means[result.setting.suite] = result.mean()
@@ -191,7 +191,7 @@ def averages(results: Sequence[SuiteResult]) -> dict[str, float]:
     return means
 
 
-def _plain(interval: Interval) -> dict[str, Any]:
+def _interval_json(interval: Interval) -> dict[str, Any]:
     return {
         key: None if isinstance(value, float) and value != value else value  # noqa: PLR0124 - NaN is no JSON
         for key, value in dataclasses.asdict(interval).items()

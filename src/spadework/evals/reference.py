@@ -1,4 +1,4 @@
-"""The paper's tables, as rows to set beside what was measured. They are the authors' figures and never ours."""
+"""The paper's published tables, as rows to compare measured results with. The figures are the authors', never ours."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class ReferenceRow:
     kind: str
     """``base``, ``baseline``, ``spade`` or ``ablation``."""
     values: Mapping[str, float]
-    """Column (``suite`` or ``suite/group``) -> per cent."""
+    """Column (``suite`` or ``suite/group``) -> score in per cent."""
 
 
 def all_rows() -> list[ReferenceRow]:
-    """Every row of every table, in their order."""
+    """Every row of every table, in the order of the paper."""
     return [ReferenceRow(**row) for row in json.loads(TABLES.read_text("utf-8"))["rows"]]
 
 
 def reference_rows(columns: Collection[str], which: str = "main") -> list[ReferenceRow]:
-    """The rows that hold any of ``columns``.
+    """The rows that have a value in any of ``columns``.
 
-    ``which``: ``main`` (base models and SPADE), ``all``, ``none``, or a size (all rows of that size).
+    ``which`` is ``main`` (base models and SPADE), ``all``, ``none``, or a model size (all rows of that size).
     """
     if which == "none":
         return []
@@ -46,5 +46,5 @@ def reference_rows(columns: Collection[str], which: str = "main") -> list[Refere
 
 
 def source() -> str:
-    """Where they come from."""
+    """The citation of the paper that the tables come from."""
     return str(json.loads(TABLES.read_text("utf-8"))["source"])

@@ -1,4 +1,4 @@
-"""The suites by name, what each can be asked for, and how one is opened."""
+"""The registry of suites: their names, presets and options, and how one is opened."""
 
 from __future__ import annotations
 
@@ -26,70 +26,70 @@ SUITES = {
     "livecodebench": "LiveCodeBench v6, programs run in the sandbox",
     "acebench": "ACEBench-Agent: multi-step and multi-turn, end-to-end accuracy",
 }
-"""Name -> help line. A suite is the module ``evals/suites/NAME.py``; those of one year each share a module."""
+"""Name -> help line. A suite's module is ``evals/suites/NAME.py``; suites of different years share one."""
 _MODULES = {"aime2025": "aime", "aime2026": "aime"}
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A published way to run a suite."""
+    """A published protocol of a suite: sampling, number of tries, and what else it fixes."""
 
     sampling: SamplingParams
     trials: int = 1
-    """Tries at each problem."""
+    """Number of tries at each problem."""
     extra: Mapping[str, int | float | str] = field(default_factory=dict)
-    """What else a suite's protocol fixes (turns, seeds)."""
+    """Further settings of the protocol, such as turns and seeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteInfo:
-    """What a suite says of itself without loading anything heavy."""
+    """A description of a suite that is available without loading anything heavy."""
 
     summary: str
     presets: Mapping[str, Preset]
     data_help: str
     """Where the data comes from and which format it has; shown by ``--data-help``."""
     needs_data: bool = False
-    """Whether nothing runs without ``--data``."""
+    """Whether the suite cannot run without ``--data``."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteOptions:
-    """How a suite is opened."""
+    """Options with which a suite is opened."""
 
     preset: str = "paper"
     data: Path | None = None
     sampling: Mapping[str, float | int] = field(default_factory=dict)
-    """Changes to the preset's sampling, by field."""
+    """Sampling parameters that replace those of the preset, by field."""
     trials: int | None = None
     sandbox: Sandbox | None = None
-    """Runs programs of the model."""
+    """The sandbox that runs programs written by the model."""
     user: Policy | None = None
-    """Plays the simulated user, or judges."""
+    """The model that plays the simulated user, or acts as judge."""
     user_name: str = ""
-    """The name of that model: a score holds for it."""
+    """The name of the user's model, which becomes part of the setting because the score depends on it."""
     seed: int = 0
 
 
 def suite_module(name: str) -> Any:
-    """The module of a suite. Raises ``ConfigError`` for a name that is none."""
+    """The module of a suite. Raises ``ConfigError`` for an unknown name."""
     if name not in SUITES:
-        raise ConfigError(f"{name}: no such suite; there are {', '.join(SUITES)}")
+        raise ConfigError(f"there is no suite {name!r}; the suites are {', '.join(SUITES)}")
     return importlib.import_module(f"spadework.evals.suites.{_MODULES.get(name, name).replace('-', '_')}")
 
 
 def suite_info(name: str) -> SuiteInfo:
-    """What a suite says of itself. Raises ``ConfigError``."""
+    """The description of a suite. Raises ``ConfigError`` for an unknown name."""
     info: SuiteInfo = suite_module(name).INFO
     return info
 
 
 def open_suite(name: str, options: SuiteOptions) -> Benchmark:
-    """The suite, ready to run. Raises ``ConfigError`` for missing data, packages or presets."""
+    """Open a suite, ready to run. Raises ``ConfigError`` for missing data or packages, or an unknown preset."""
     module = suite_module(name)
     info: SuiteInfo = module.INFO
     if options.preset not in info.presets:
-        raise ConfigError(f"{name}: no preset {options.preset!r}; there are {', '.join(info.presets)}")
+        raise ConfigError(f"{name}: there is no preset {options.preset!r}; the presets are {', '.join(info.presets)}")
     if info.needs_data and options.data is None:
         raise ConfigError(f"{name}: its data is not shipped; see `spadework eval --data-help {name}`, then --data FILE")
     benchmark: Benchmark = module.make(name, options)
@@ -97,23 +97,25 @@ def open_suite(name: str, options: SuiteOptions) -> Benchmark:
 
 
 def chosen_preset(info: SuiteInfo, options: SuiteOptions) -> Preset:
-    """The options' preset with their changes. Raises ``ConfigError`` for a sampling field that does not exist."""
+    """The chosen preset with the options' changes. Raises ``ConfigError`` for an unknown sampling parameter."""
     preset = info.presets[options.preset]
     unknown = set(options.sampling) - set(asdict(preset.sampling))
     if unknown:
-        raise ConfigError(f"sampling has no {sorted(unknown)[0]!r}; there are {', '.join(asdict(preset.sampling))}")
+        raise ConfigError(
+            f"--sampling: there is no parameter {sorted(unknown)[0]!r}; there are {', '.join(asdict(preset.sampling))}"
+        )
     sampling = replace(preset.sampling, **options.sampling)  # type: ignore[arg-type]
     return replace(preset, sampling=sampling, trials=options.trials or preset.trials)
 
 
-def sampling_told(preset: Preset) -> dict[str, Any]:
-    """Sampling, tries and the rest of a preset, as a ``Setting`` holds them."""
+def sampling_settings(preset: Preset) -> dict[str, Any]:
+    """Sampling parameters, tries and further settings of a preset, as a ``Setting`` records them."""
     sampling = {key: value for key, value in asdict(preset.sampling).items() if value not in ((), None)}
     return {**sampling, "trials": preset.trials, **preset.extra}
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Versions of ours and of what else bears on a score."""
+    """The versions of this package and of those ``packages`` that are installed."""
     return {name: importlib.metadata.version(name) for name in ("spadework", *packages) if _installed(name)}
 
 
@@ -123,8 +125,8 @@ def needs(module: str, install: str) -> None:
         raise ConfigError(f"this suite needs the package {module}: {install}")
 
 
-def data_told(path: Path) -> str:
-    """A user's file as a ``Setting`` names it. Raises ``ConfigError`` when it cannot be read."""
+def data_fingerprint(path: Path) -> str:
+    """Name and SHA-256 of a user's file, as a ``Setting`` records them. Raises ``ConfigError`` if it cannot be read."""
     try:
         with path.open("rb") as file:
             return f"{path.name} sha256 {hashlib.file_digest(file, 'sha256').hexdigest()}"

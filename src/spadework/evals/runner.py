@@ -1,7 +1,7 @@
-"""Runs a suite item by item: every item is on disk once it ended, and a rerun goes on with those that are missing.
+"""Runs a suite item by item. Each result is written when its item ends, and a rerun scores only the missing items.
 
-FOLDER/SUITE.items.jsonl    a header with the setting's digest, then a line an item, while it runs
-FOLDER/SUITE.json           the result, written whole at the end; then the other file goes
+FOLDER/SUITE.items.jsonl    while the suite runs: a header with the setting's digest, then one line per item
+FOLDER/SUITE.json           the result, written at the end; the file above is then deleted
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from spadework.significance import scipy_stats
 from spadework.types import Fault
 
 LOOK_AFTER = 8
-"""Items after which a suite stops when every one of them ended in a fault."""
+"""A suite stops when each of this many first items ended in a fault."""
 RAISED = "raised"
-"""Code of the fault of an item whose harness or scorer raised what it should not."""
+"""Fault code of an item whose harness or scorer raised an unexpected exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which items to ask."""
+    """The selection of items to score."""
 
     limit: int | None = None
-    """Problems of each group; their tries all count."""
+    """The most problems to take of each group; all tries at a problem are taken."""
     only: tuple[str, ...] = ()
-    """Groups, or the beginnings of item ids."""
+    """Names of groups, or prefixes of item ids; empty takes all."""
 
     def of(self, items: Sequence[Item]) -> list[tuple[int, Item]]:
-        """The chosen items, each with its place among all. Raises ``ConfigError`` when there is none."""
+        """The selected items, each with its index among all items. Raises ``ConfigError`` when there is none."""
         kept: list[tuple[int, Item]] = []
         units: dict[str, set[str]] = defaultdict(set)
         for place, item in enumerate(items):
@@ -54,7 +54,9 @@ class Choice:
                 kept.append((place, item))
         if not kept:
             groups = ", ".join(dict.fromkeys(item.group for item in items if item.group)) or "none"
-            raise ConfigError(f"--only {' '.join(self.only)}: no item is named so; the groups are: {groups}")
+            raise ConfigError(
+                f"--only {' '.join(self.only)}: this matches no group and no item id; the groups are: {groups}"
+            )
         return kept
 
     def __str__(self) -> str:
@@ -64,16 +66,16 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where results lie, and how a suite is run."""
+    """Where results are written, and how a suite is run."""
 
     folder: Path
     jobs: int = 8
-    """Items at a time; 0 for all at once, as a deterministic engine likes it."""
+    """How many items are scored at a time; 0 for all at once, which a deterministic engine needs."""
     choice: Choice = Choice()
     retry: bool = False
-    """Try items again that ended in a fault."""
+    """Whether items that ended in a fault are tried again."""
     max_fault_share: float = 0.1
-    """Share of the chosen items that may fail by the machinery; see ``config.EvalSection``."""
+    """The largest share of items that endpoint, model, sandbox or scorer may fail; see ``config.EvalSection``."""
 
 
 async def run_benchmark(
@@ -82,14 +84,14 @@ async def run_benchmark(
     """Score every chosen item that has no result yet, and write the suite's result.
 
     Raises:
-        ConfigError: what lies in the folder belongs to another setting or subject, or scipy is missing.
-        RunError: the first items all ended in faults, or too many failed by the machinery; those are tried again by
-            the next call.
+        ConfigError: the folder holds results of another setting or subject, or scipy is missing.
+        RunError: the first items all ended in faults, or the machinery failed too many items. The next call tries
+            those items again.
     """
     watcher = observer or NullObserver()
     setting = dataclasses.replace(benchmark.setting, selection=str(where.choice))
     chosen = where.choice.of(benchmark.items())
-    scipy_stats()  # the result needs it: without scipy, stop before the first request and not after the last
+    scipy_stats()  # the result needs scipy: fail before the first request rather than after the last
     book = _Book(where.folder, setting, subject, retry=where.retry)
     missing = [(place, item) for place, item in chosen if item.id not in book.results]
     guard = _FaultGuard(setting.suite, len(chosen), where.max_fault_share)
@@ -120,12 +122,13 @@ async def _score_all(
     jobs: int,
     keep: Callable[[ItemResult], None],
 ) -> None:
-    """Score ``jobs`` items at a time and ``keep`` each result when it is there; what that raises ends the suite."""
+    """Score ``jobs`` items at a time and pass each result to ``keep``. An exception from ``keep`` ends the suite."""
     gate = asyncio.Semaphore(jobs or max(1, len(items)))
 
     async def one(place: int, item: Item) -> None:
         async with gate:
             with policy.attend():
+                # The key is the item's index among all items, so a rerun or a selection samples the same replies.
                 result = await score_item(benchmark, policy, item, (place,))
         keep(result)
 
@@ -134,20 +137,20 @@ async def _score_all(
             with policy.attend():
                 for place, item in items:
                     group.create_task(one(place, item))
-                await asyncio.sleep(0)  # as in play: the first of them attend before a batch may start
+                await asyncio.sleep(0)  # lets every task begin to attend before the engine may start a batch
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
 
 
 async def score_item(benchmark: Benchmark, policy: Policy, item: Item, key: tuple[int, ...]) -> ItemResult:
-    """Score one item; a fault is part of the result, and so is what a harness or a scorer stumbles over."""
+    """Score one item. A fault becomes part of the result, and so does an exception of a harness or a scorer."""
     began = time.monotonic()
     unit = item.unit or item.id
     try:
         outcome = await benchmark.score(policy, item, key)
     except Exception as error:
         if isinstance(error, SpadeworkError) and not isinstance(error, FaultError):
-            raise  # of what was asked, and no item's
+            raise  # a ConfigError or RunError concerns the whole suite, not this item
         spent = round(time.monotonic() - began, 3)
         return ItemResult(item.id, item.group, unit, 0.0, seconds=spent, fault=_fault(error))
     return ItemResult(
@@ -163,25 +166,25 @@ async def score_item(benchmark: Benchmark, policy: Policy, item: Item, key: tupl
 
 
 def _fault(error: Exception) -> Fault:
-    """The fault of what was raised; one that nobody foresaw is the grader's, with its traceback."""
+    """The fault that an exception stands for; an unexpected exception is a grader fault that keeps its traceback."""
     if isinstance(error, FaultError):
         return error.fault
-    told = f"{type(error).__name__}: {error}"[:300]
-    return Fault("grader", RAISED, told, "".join(traceback.format_exception(error))[-4_000:])
+    message = f"{type(error).__name__}: {error}"[:300]
+    return Fault("grader", RAISED, message, "".join(traceback.format_exception(error))[-4_000:])
 
 
 def _is_ours(fault: Fault) -> bool:
-    """Whether the machinery or a scorer failed, and not the model under test."""
+    """Whether the fault lies with the machinery or a scorer rather than with the model under test."""
     return blames_machinery(fault) or fault.code == RAISED
 
 
 class _FaultGuard:
-    """Stops a suite loudly when the machinery, not the model, fails: zeros of a dead server are no score.
+    """Stops a suite when the machinery fails rather than the model: a dead server's zeros must not become a score.
 
     Args:
-        suite: named in the error.
-        total: the chosen items.
-        most: share of them that may fail by the machinery; one item may always.
+        suite: the suite's name, for the error message.
+        total: the number of selected items.
+        most: the largest share of them that the machinery may fail; one item always may.
     """
 
     def __init__(self, suite: str, total: int, most: float) -> None:
@@ -190,30 +193,30 @@ class _FaultGuard:
         self._faults: list[Fault] = []
 
     def take(self, result: ItemResult) -> None:
-        """Count an item."""
+        """Count an item of an earlier run."""
         self._ended += 1
         if result.fault is not None:
             self._faults.append(result.fault)
             self._ours += _is_ours(result.fault)
 
     def check(self, result: ItemResult) -> None:
-        """Count an item that has just ended. Raises ``RunError`` when there can be no score any more."""
+        """Count an item that has just ended. Raises ``RunError`` when too many items were lost for a score."""
         self.take(result)
         if len(self._faults) == self._ended >= min(LOOK_AFTER, self._total):
             self._stop(f"all of the first {self._ended} items ended in a fault")
         if self._ours > max(1.0, self._most * self._total):
             self._stop(
                 f"{self._ours} of {self._total} items failed by the machinery, more than eval.max_fault_share = "
-                f"{self._most:g} allows"
+                f"{self._most:g} allows (endpoint, model, sandbox or scorer)"
             )
 
     def _stop(self, why: str) -> NoReturn:
-        told = "; ".join(cause_lines(causes(self._faults), most=3))
-        raise RunError(f"{self._suite}: {why}, so there is no score: {told}. The same command tries them again")
+        found = "; ".join(cause_lines(causes(self._faults), most=3))
+        raise RunError(f"{self._suite}: {why}, so there is no score: {found}. The same command tries them again")
 
 
 class _Book:
-    """The items so far, in memory and on disk."""
+    """The item results so far, in memory and in the file of the unfinished suite."""
 
     def __init__(self, folder: Path, setting: Setting, subject: Mapping[str, str], *, retry: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -224,23 +227,24 @@ class _Book:
             self._take_result(setting, subject)
         if self._path.exists():
             self._take_items(setting)
-        if retry or self._path.exists():  # an unfinished suite tries every faulty item again
+        if retry or self._path.exists():  # continuing an unfinished suite retries its faulty items
             self.results = {name: one for name, one in self.results.items() if one.fault is None}
         write_whole(self._path, self._write)
         self._file = self._path.open("a", encoding="utf-8")
 
     def add(self, result: ItemResult) -> None:
-        """Take in one item's result."""
+        """Store one item's result."""
         self.results[result.id] = result
         self._file.write(_line(dataclasses.asdict(result)))
         self._file.flush()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def finish(self, result: SuiteResult) -> None:
-        """Write the suite's result; the items' file is not needed any more."""
+        """Write the suite's result and delete the file of items."""
+        # The order matters: a kill between the two leaves both files, and the next run reads the items again.
         write_whole(self._result, lambda path: write_result(result, path))
         self._path.unlink()
 
@@ -252,23 +256,25 @@ class _Book:
         old = read_result(self._result)
         if old.setting.digest(old.subject) != self._digest:
             raise ConfigError(
-                f"{self._result}: holds a result of {_differences(old, setting, subject)}; give another --out folder, "
-                "or move it away"
+                f"{self._result}: the file holds a result of {_differences(old, setting, subject)}; give "
+                "another --out folder, or move the file away"
             )
         self.results = {item.id: item for item in old.items}
 
     def _take_items(self, setting: Setting) -> None:
-        """Lines of an unfinished run; what follows the last line end was torn off by a kill."""
+        """Read the items of an unfinished run. Text after the last line end is a line that a kill cut off: drop it."""
         try:
             head, *rows = [json.loads(line) for line in self._path.read_text("utf-8").split("\n")[:-1]]
             same = head["digest"] == self._digest
             self.results = {one.id: one for one in map(item_from, rows)}
         except (ValueError, KeyError, TypeError) as error:
-            raise ConfigError(f"{self._path}: cannot be gone on with ({error!r}); move it away") from None
+            raise ConfigError(
+                f"{self._path}: the unfinished run cannot be read ({error!r}); move the file away"
+            ) from None
         if not same:
             raise ConfigError(
-                f"{self._path}: holds items of {setting.suite} under other settings or of another model; give another "
-                "--out folder, or move it away"
+                f"{self._path}: the file holds items of {setting.suite} under other settings or of another model; give "
+                "another --out folder, or move the file away"
             )
 
 
@@ -277,7 +283,7 @@ def _line(row: Mapping[str, object]) -> str:
 
 
 def _differences(old: SuiteResult, setting: Setting, subject: Mapping[str, str]) -> str:
-    """What sets a result apart from what is asked for now."""
+    """The fields in which a stored result differs from what is asked for now, as text."""
     before = {**dataclasses.asdict(old.setting), "subject": dict(old.subject)}
     now = {**dataclasses.asdict(setting), "subject": dict(subject)}
     changed = [

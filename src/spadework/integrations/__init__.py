@@ -1,1 +1,1 @@
-"""Engines that own the loop: they ask for a cycle's rows and train on them by themselves."""
+"""Adapters for engines that own the training loop: they request each cycle's rows and train on them themselves."""

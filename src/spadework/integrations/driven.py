@@ -1,8 +1,8 @@
-"""A run that somebody else's loop drives: it is asked for cycles, and told when the weights were saved.
+"""A run that an external training loop drives: the loop requests cycles, and reports when it has saved weights.
 
-The engine's loop is synchronous, or asynchronous in ways of its own; ours runs in a thread beside it, where sandboxes,
-connections and the database (it belongs to one thread) live on between cycles. All else is as in ``spadework train``:
-the run directory, its records, and the stages' state, which is kept at the cycles whose weights the engine saves.
+The engine's loop is synchronous, or has an event loop of its own. So ours runs in a thread beside it, in which
+sandboxes, connections and the database live on between cycles. Everything else is as in ``spadework train``: the run
+directory, its records, and the state of the stages, which is stored at the cycles whose weights the engine saves.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from spadework.types import TrainingRow
 
 
 class Quiet(NullObserver):
-    """Leaves progress to the engine, which shows its own."""
+    """An observer that prints notes and shows no progress, because the engine shows its own."""
 
     def note(self, text: str) -> None:
-        """Printed, for the engine's log."""
+        """Print the note, for the engine's log."""
         print(text, flush=True)
 
 
@@ -39,17 +39,17 @@ def _check_update(config: RunConfig) -> None:
 
 
 class DrivenRun:
-    """One run, driven from outside.
+    """One run that an external loop drives.
 
     Args:
-        config: Of the run; its ``update`` and ``model`` sections are the engine's business.
-        path: The run directory; made, or gone on with.
-        policy: Speaks with the engine's weights.
-        change_config: Whether a run that was started with other settings takes these over.
-        how: How the user of this engine asks for that.
+        config: The run's config. The engine, and not this class, acts on its ``update`` and ``model`` sections.
+        path: The run directory, which is created, or continued where it exists.
+        policy: Samples from the engine's weights.
+        change_config: Whether a run that was started with other settings continues under ``config``.
+        how: How a user of this engine turns ``change_config`` on, for the error message.
 
     Raises:
-        RunError: There are other settings, and nobody asked to take them over.
+        RunError: The run was started with other settings, and ``change_config`` is off.
         ConfigError: ``update`` asks for what no such engine does.
     """
 
@@ -66,7 +66,7 @@ class DrivenRun:
         self._loop.run(build.check_sandbox(self._sandbox))
 
     def collect(self, cycle: int) -> tuple[list[TrainingRow], dict[str, float]]:
-        """The training rows and metrics of a cycle. Raises ``RunError`` when the machinery fails."""
+        """Collect a cycle; returns its training rows and metrics. Raises ``RunError`` when too much of it failed."""
 
         async def one() -> Collected:
             self._commit(None)
@@ -77,7 +77,7 @@ class DrivenRun:
         return collected.sequences, dict(collected.record.metrics)
 
     def saved(self, cycle: int) -> None:
-        """The engine has saved the weights that were trained on ``cycle``: from here the run can be gone on with."""
+        """Store the state that belongs to the weights that the engine saved after training on ``cycle``."""
 
         async def commit() -> None:
             self._commit(self._play.stages.state_dict())
@@ -86,10 +86,10 @@ class DrivenRun:
             self._loop.run(commit())
 
     def restore(self, cycle: int) -> None:
-        """Go on after ``cycle``, whose weights the engine has loaded.
+        """Continue after ``cycle``, whose weights the engine has loaded.
 
         Raises:
-            RunError: The run's last state is of another cycle.
+            RunError: The last stored state belongs to another cycle.
         """
 
         async def last() -> Checkpoint | None:
@@ -98,11 +98,11 @@ class DrivenRun:
         checkpoint = self._loop.run(last())
         if checkpoint is None or checkpoint.cycle != cycle:
             found = "none" if checkpoint is None else f"one of cycle {checkpoint.cycle}"
-            raise RunError(f"{self._path}: the engine goes on after cycle {cycle}, but the last state is {found}")
+            raise RunError(f"{self._path}: the engine continues after cycle {cycle}, but the last state is {found}")
         self._play.stages.load_state_dict(checkpoint.state)
 
     def close(self) -> None:
-        """Write what is pending, and let go of sandbox, policy and thread."""
+        """Write pending records, close sandbox and policy, and end the thread."""
 
         async def end() -> None:
             self._commit(None)

@@ -1,4 +1,4 @@
-"""What inspect-ai finds by the package's entry point: the suites as tasks, and any model of ours as a provider."""
+"""The package's entry point for inspect-ai: the suites as tasks, and our models as a model provider."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from spadework.types import derive_seed
 __all__ = ["SpadeworkModel", "aime2025", "aime2026", "gpqa", "livecodebench", "reasoning_gym"]
 
 MOST_TOKENS = 2_048
-"""New tokens where a task says nothing."""
+"""Limit of new tokens where a task sets none."""
 
 
 @task
 def livecodebench(data: str, preset: str = "paper") -> Task:
-    """LiveCodeBench over the user's file; programs run in this package's sandbox."""
+    """LiveCodeBench with the user's file; programs run in this package's sandbox."""
     sandbox = build.build_sandbox(RunConfig())
     suite = open_suite("livecodebench", SuiteOptions(preset=preset, data=Path(data), sandbox=sandbox))
     assert isinstance(suite, QuestionSuite)
@@ -37,7 +37,7 @@ def livecodebench(data: str, preset: str = "paper") -> Task:
 
 @modelapi(name="spadework")
 class SpadeworkModel(ModelAPI):
-    """``--model spadework/NAME``: a model by name or folder; ``-M config=FILE`` for the engine's settings."""
+    """The provider of ``--model spadework/NAME``, a model's name or folder; ``-M config=FILE`` sets up the engine."""
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class SpadeworkModel(ModelAPI):
     async def generate(
         self, input: list[ChatMessage], tools: list[ToolInfo], tool_choice: ToolChoice, config: GenerateConfig
     ) -> ModelOutput:
-        """One reply. Its draw is seeded by the conversation and by ``config.seed``."""
-        async with self._opening:  # replies are asked for together, and share one engine
+        """Sample one reply, seeded by the conversation and by ``config.seed``."""
+        async with self._opening:  # concurrent first requests must not open two engines
             if self._policy is None:
                 sandbox = build.build_sandbox(self._config)
                 self._policy = await build.build_policy(self._config, sandbox, lambda note: None)
@@ -81,10 +81,10 @@ class SpadeworkModel(ModelAPI):
         return output
 
     def connection_key(self) -> str:
-        """One engine a model."""
+        """Requests with the same key share inspect-ai's limit on connections; there is one key per model."""
         return f"spadework/{self.model_name}"
 
     async def aclose(self) -> None:
-        """Let go of the model."""
+        """Close the model."""
         if self._policy is not None:
             await self._policy.close()

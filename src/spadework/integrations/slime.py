@@ -3,11 +3,12 @@
     --data-source-path spadework.integrations.slime.SpadeworkSource
     --rollout-function-path spadework.integrations.slime.generate_rollout
 
-Which config and which run directory stand in the environment variables ``SPADEWORK_CONFIG`` and ``SPADEWORK_RUN``;
-``SPADEWORK_CHANGE_CONFIG=1`` lets a run go on with other settings than it was started with.
-A row becomes a ``Sample`` with its ids, loss mask and log-probabilities of sampling. Its reward is the row's advantage
-times the trained tokens of the batch: with ``--calculate-per-token-loss`` slime divides the sum over tokens by their
-number, so what is left is our sum. ``check_arguments`` names every argument that this needs (docs/backends.md).
+The environment variables ``SPADEWORK_CONFIG`` and ``SPADEWORK_RUN`` name the config and the run directory.
+``SPADEWORK_CHANGE_CONFIG=1`` lets a run continue with other settings than those it was started with.
+A row becomes a ``Sample`` with its token ids, loss mask and the log-probabilities at sampling. Our loss is a sum over
+tokens, but slime with ``--calculate-per-token-loss`` divides that sum by the number of trained tokens in the batch. So
+a sample's reward is its row's advantage times that number, and the division cancels. ``check_arguments`` names every
+argument of slime that this relies on (docs/backends.md).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CONFIG, RUN, CHANGE = "SPADEWORK_CONFIG", "SPADEWORK_RUN", "SPADEWORK_CHANGE_CON
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """An argument of slime, what it must be, and how it is written."""
+    """An argument of slime, the value that it must have, and its command-line form."""
 
     name: str
     value: Any
@@ -43,7 +44,7 @@ class Needed:
 
 
 def check_arguments(args: Namespace, config: RunConfig) -> None:
-    """Raises ``ConfigError`` where slime's arguments would train something else than the config says."""
+    """Raise ``ConfigError`` where slime's arguments disagree with the config about how to train."""
     wrong = [need for need in needed_arguments(config) if getattr(args, need.name, None) != need.value]
     if wrong:
         lines = [f"  {need.flag}   (now {need.name} = {getattr(args, need.name, None)!r})" for need in wrong]
@@ -57,7 +58,7 @@ def check_arguments(args: Namespace, config: RunConfig) -> None:
 
 
 def needed_arguments(config: RunConfig) -> list[Needed]:
-    """What slime must be started with for a config."""
+    """The arguments that slime must be started with for a config."""
     update = config.update
     return [
         Needed("advantage_estimator", "grpo", "--advantage-estimator grpo"),
@@ -85,7 +86,7 @@ def needed_arguments(config: RunConfig) -> list[Needed]:
 
 
 class SpadeworkSource:
-    """slime's data source: it holds the run, and its state goes along with slime's checkpoints."""
+    """slime's data source. It holds the run, whose state is saved and restored with slime's checkpoints."""
 
     def __init__(self, args: Namespace) -> None:
         name, run = os.environ.get(CONFIG), os.environ.get(RUN)
@@ -97,35 +98,35 @@ class SpadeworkSource:
         self.run = DrivenRun(config, Path(run), _policy(args, config), change_config=change, how=how)
 
     def get_samples(self, num_samples: int) -> list[list[Any]]:
-        """There are no prompts to hand out: ``generate_rollout`` collects by itself."""
+        """Always raises: there are no prompts to sample, because ``generate_rollout`` collects a whole cycle."""
         raise NotImplementedError("spadework's rollout function needs no prompts: set --rollout-function-path too")
 
     def add_samples(self, samples: list[list[Any]]) -> None:
-        """See ``get_samples``."""
+        """Always raises, because no samples are kept between rollouts."""
         raise NotImplementedError("spadework keeps no samples between rollouts")
 
     def save(self, rollout_id: int) -> None:
-        """The weights are saved after this rollout."""
+        """Store the run's state; slime calls this when it has saved the weights after a rollout."""
         self.run.saved(rollout_id)
 
     def load(self, rollout_id: int | None = None) -> None:
-        """Training starts after this rollout; a fresh start has none. Raises ``RunError``."""
+        """Restore the run's state after a rollout; ``None`` means a fresh start. Raises ``RunError``."""
         if rollout_id is not None and rollout_id >= 0:
             self.run.restore(rollout_id)
 
     def __len__(self) -> int:
-        """No prompts: say how long to train with --num-rollout."""
+        """0, because there are no prompts; ``--num-rollout`` sets the length of training."""
         return 0
 
 
 def generate_rollout(args: Namespace, rollout_id: int, data_source: SpadeworkSource, evaluation: bool = False) -> Any:
-    """The rollout function: a cycle of self-play, as a ``RolloutFnTrainOutput``.
+    """Slime's rollout function: collect one cycle of self-play as a ``RolloutFnTrainOutput``.
 
     Raises:
-        ConfigError: slime evaluates; ``spadework eval`` does that on exported weights.
+        ConfigError: slime asked for an evaluation; use ``spadework eval`` on exported weights instead.
     """
     if evaluation:
-        raise ConfigError("slime's evaluation has no part in this: leave out --eval-interval")
+        raise ConfigError("evaluation inside slime is not supported: leave out --eval-interval")
     types = importlib.import_module("slime.utils.types")
     outputs = importlib.import_module("slime.rollout.base_types")
     policy: Any = data_source.run.policy
@@ -136,12 +137,13 @@ def generate_rollout(args: Namespace, rollout_id: int, data_source: SpadeworkSou
 
 
 def samples_of(rows: Iterable[TrainingRow], sample: Callable[[], Any], multiple: int) -> list[list[Any]]:
-    """Samples of our rows, in groups; some that train nothing fill up the ranks' shares.
+    """Convert training rows to slime's samples, in groups, padded with samples that train nothing.
 
     Args:
-        rows: Of one cycle. A row's advantage is the same on all of its sampled tokens.
+        rows: The rows of one cycle. A row's advantage must be the same on all of its sampled tokens.
         sample: slime's ``Sample``.
-        multiple: The number of samples is one of it: slime cuts off what does not fill all data-parallel ranks.
+        multiple: The number of samples is padded to a multiple of this, since slime drops samples that do not fill all
+            data-parallel ranks.
 
     Raises:
         ValueError: A row has several advantages.
@@ -149,7 +151,8 @@ def samples_of(rows: Iterable[TrainingRow], sample: Callable[[], Any], multiple:
     made = [(row.group_id, _sample(row, sample())) for row in rows]
     padding = -len(made) % multiple if made else multiple
     made += [("padding", _padding(sample())) for _ in range(padding)]
-    tokens = sum(max(1, sum(one.loss_mask)) for _, one in made)  # as slime counts them
+    # slime counts at least one token for a sample, even if none of its tokens is trained.
+    tokens = sum(max(1, sum(one.loss_mask)) for _, one in made)
     for index, (_, one) in enumerate(made):
         one.index = one.rollout_id = index
         one.reward *= tokens
@@ -161,7 +164,7 @@ def samples_of(rows: Iterable[TrainingRow], sample: Callable[[], Any], multiple:
 
 
 def data_parallel_size(args: Namespace) -> int:
-    """Ranks that share a batch, from slime's arguments."""
+    """The number of data-parallel ranks, from slime's arguments."""
     world = int(args.actor_num_nodes) * int(args.actor_num_gpus_per_node)
     model = [getattr(args, f"{kind}_parallel_size", 1) for kind in ("tensor_model", "pipeline_model", "context")]
     return max(1, world // (int(model[0]) * int(model[1]) * int(model[2])))
@@ -190,7 +193,7 @@ def _padding(one: Any) -> Any:
 
 
 def _policy(args: Namespace, config: RunConfig) -> TokenPolicy:
-    """The policy behind slime's router."""
+    """A policy that samples through slime's SGLang router."""
     from transformers import AutoTokenizer
 
     url = f"http://{args.sglang_router_ip}:{args.sglang_router_port}"

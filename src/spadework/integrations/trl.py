@@ -1,11 +1,11 @@
-"""SPADE under TRL's asynchronous GRPO, through its rollout worker. Experimental, as that trainer is.
+"""SPADE under TRL's asynchronous GRPO trainer, as its rollout worker. Experimental, like that trainer.
 
     worker = RolloutWorker(config, path, template, samples_per_step=32)
     trainer = AsyncGRPOTrainer(model, args=AsyncGRPOConfig(...), rollout_worker=worker)
 
-TRL takes a fixed number of samples a step and the mean over their tokens, and knows no cycles. Advantages are scaled so
-that each step estimates the sum over its cycle. The clip is taken against the policy that sampled: TRL has no truncated
-importance weights. The plain ``GRPOTrainer`` centres advantages anew and cannot be used.
+TRL has no cycles: each step takes a fixed number of samples and averages the loss over their tokens. Advantages are
+scaled so that each step estimates the sum over its cycle. The ratio is clipped against the policy that sampled, since
+TRL has no truncated importance weights. The plain ``GRPOTrainer`` centres advantages itself and cannot be used.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from spadework.types import TrainingRow as Row
 
 
 class RolloutWorker:
-    """TRL's ``RolloutWorkerProtocol``: a thread that plays the next cycle once the last one has been trained on.
+    """Implements TRL's ``RolloutWorkerProtocol``: a thread plays the next cycle once the last one has been trained on.
 
     Args:
-        config: Of the run; ``endpoint`` is TRL's vLLM server, started with ``--logprobs-mode processed_logprobs``.
+        config: The run's config. ``endpoint`` is TRL's vLLM server, started with ``--logprobs-mode
+            processed_logprobs``.
         path: The run directory.
         template: The model's chat template.
-        samples_per_step: Samples of one optimiser step of TRL: batch size a device x processes x accumulation.
-        change_config: Whether a run that was started with other settings takes these over.
+        samples_per_step: Samples per optimiser step of TRL: batch size per device x processes x accumulation.
+        change_config: Whether a run that was started with other settings continues under ``config``.
 
     Raises:
-        ConfigError: The endpoint is no single vLLM server, or the roles are sampled at different temperatures.
+        ConfigError: The endpoint is not a single vLLM server, or the roles are sampled at different temperatures.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class RolloutWorker:
         self._thread = threading.Thread(target=self._work, name="spadework-rollouts", daemon=True)
 
     def start(self) -> None:
-        """Begin with the first cycle."""
+        """Start the thread, which begins with the first cycle."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the cycle that is under way."""
+        """Stop after the current cycle."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -76,14 +77,14 @@ class RolloutWorker:
         self._run.close()
 
     def update_model_version(self, model_version: int) -> None:
-        """The weights of an optimiser step are in the server."""
+        """TRL calls this when the server has the weights of another optimiser step."""
         with self._changed:
             self._version = model_version
             self._policy.set_version(model_version)
             self._changed.notify_all()
 
     def check_health(self, stale_after_s: float) -> None:
-        """Raises ``RuntimeError`` when a cycle failed, or when the thread is gone."""
+        """Raise ``RuntimeError`` when a cycle has failed or the thread has ended."""
         if self._failure is not None:
             raise RuntimeError(f"spadework's rollouts failed: {self._failure}") from self._failure
         if not self._thread.is_alive() and time.monotonic() - self._alive > stale_after_s:
@@ -103,24 +104,25 @@ class RolloutWorker:
                     self.rollout_buffer.put(one)
                 self.metrics_queue.put({f"spadework/{name}": value for name, value in metrics.items()})
                 self._alive = time.monotonic()
-        except Exception as error:  # noqa: BLE001 - told to the trainer by check_health
+        except Exception as error:  # noqa: BLE001 - check_health raises it in the trainer
             self._failure = error
 
     def _wait(self) -> bool:
-        """Wait until the samples of the last cycle are trained; false when stopped."""
+        """Wait until the samples of the last cycle have been trained on; returns false when stopped."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._version >= self._due)
             return not self._stopped
 
 
 def samples_of(rows: Sequence[Row], sample: Callable[..., Any], per_step: int, version: int) -> list[Any]:
-    """TRL's samples of our rows, filled up to whole steps with samples that train nothing.
+    """Convert training rows to TRL's samples, padded to whole steps with samples that train nothing.
 
     Args:
-        rows: Of one cycle. A row's advantage is the same on all of its sampled tokens.
+        rows: The rows of one cycle. A row's advantage must be the same on all of its sampled tokens.
         sample: TRL's ``RolloutSample``.
-        per_step: Samples of an optimiser step.
-        version: Of the present weights. TRL drops what is older than it likes, and designs are meant to be.
+        per_step: The number of samples per optimiser step.
+        version: The version of the current weights, which all samples are given. TRL drops samples of old versions,
+            but the rows of designs are older on purpose.
     """
     tokens = sum(sum(row.loss_mask) for row in rows)
     groups = {name: index for index, name in enumerate(dict.fromkeys(row.group_id for row in rows))}

@@ -1,4 +1,4 @@
-"""Which checkpoint of a run is meant."""
+"""Find a checkpoint of a run by what a command line calls it: ``last``, ``best``, ``start`` or a cycle."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
 
 START = -1
-"""The checkpoint before the first cycle: the model that a run began with."""
+"""Cycle number that stands for the model that a run started from, before its first cycle."""
 WHICH = "of the run: last, best, start or a cycle"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint and the run's config; ``folder`` is ``None`` for ``START``."""
+    """A checkpoint with the run's config. ``folder`` is ``None`` for ``START``."""
 
     config: RunConfig
     cycle: int
@@ -26,7 +26,7 @@ class Checkpoint:
 
 
 def find_checkpoint(run: Path, which: str, overrides: Sequence[str] = ()) -> Checkpoint:
-    """``which`` is ``WHICH``. Raises ``ConfigError`` for one that is not there, and what reading the run raises."""
+    """Find the checkpoint ``which`` (see ``WHICH``). Raises ``ConfigError`` if there is none, and errors of reading."""
     store = RunStore.read(run)
     try:
         config, folders = override_config(store.config, overrides), store.checkpoints()

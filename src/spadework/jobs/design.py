@@ -1,4 +1,4 @@
-"""Write a pool of environments offline, with the designer's stage alone; a pool that is there is gone on with."""
+"""Design a pool of environments offline, with the design stage alone. An unfinished pool is continued."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from spadework.selfplay.pool.files import import_pool, write_pool
 from spadework.types import Design, Environment
 
 _SAVE_EVERY = 16
-"""Slots between two writes of the pool."""
+"""Number of slots after which the pool is written to disk."""
 
 
 class PoolBook:
-    """The pool and the rejections beside it, on disk and in memory."""
+    """A pool under design and its rejected designs, in memory and in two files beside each other."""
 
     def __init__(self, pool: Path, config: RunConfig) -> None:
         self.pool, self.rejections = pool, pool.with_suffix(".rejected.jsonl")
@@ -34,14 +34,14 @@ class PoolBook:
         self.next_slot = 1 + max((slot_number(config.designer, name) for name in tried), default=-1)
 
     def add(self, result: SlotResult) -> None:
-        """Take in one slot."""
+        """Add the result of one slot."""
         self.attempts += result.designs
         if result.environment is not None:
             self.environments.append(result.environment)
         self._unsaved += [json.dumps(_rejection(design)) for design in result.designs if not design.accepted]
 
     def save(self) -> None:
-        """Bring both files up to date."""
+        """Write the pool, and append the new rejections to their file."""
         write_pool(self.pool, self.environments)
         with self.rejections.open("a", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in self._unsaved)
@@ -49,9 +49,10 @@ class PoolBook:
 
 
 async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note: Callable[[str], None]) -> None:
-    """Fill slots until the book holds ``n`` environments, or each of the missing ones was tried once.
+    """Fill slots until the book holds ``n`` environments, or until each missing one was attempted once.
 
-    Raises ``RunError`` when one slot after another is lost to the machinery; what was designed before is on disk.
+    Raises ``RunError`` when several slots in a row are lost to faults of endpoint, model or sandbox. Whatever was
+    designed before is on disk by then.
     """
     missing = n - len(book.environments)
     numbers: Sequence[int] = range(book.next_slot, book.next_slot + missing)
@@ -80,7 +81,7 @@ async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note
 
 
 def _rejected_ids(path: Path) -> list[str]:
-    """Raises ``ConfigError`` for a line that is no rejection: a write was torn, or the file is something else."""
+    """The ids in a file of rejections. Raises ``ConfigError`` for a line that is not one, such as a half-written one."""
     try:
         lines = path.read_text("utf-8").split("\n") if path.exists() else []
         return [str(json.loads(line)["id"]) for line in lines if line.strip()]

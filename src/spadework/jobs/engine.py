@@ -1,4 +1,4 @@
-"""Model and sandbox for verbs that run no self-play."""
+"""Open the model and the sandbox for jobs that run no self-play."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from spadework.policies.base import Metered, Policy
 from spadework.policies.server.preflight import preflight
 
 _PATIENCE = 2.0
-"""Seconds without an answer of an endpoint after which somebody is told that it is being waited for."""
+"""Seconds without an answer of an endpoint after which the user is told what the job waits for."""
 
 
 @asynccontextmanager
 async def open_policy(
     config: RunConfig, note: Callable[[str], None], *, designs: bool = False
 ) -> AsyncIterator[tuple[Policy, Sandbox]]:
-    """The config's model, warmed up when it asks for it, and its sandbox; both are let go of at the end.
+    """The config's model, warmed up where the config says so, and its sandbox; both are closed at the end.
 
-    ``designs`` asks for the one that designs. An endpoint's counts are told at the end. Raises ``ConfigError`` for an
-    endpoint that gives no usable answer.
+    ``designs`` selects the designer's model instead of the agent's. The counts of an endpoint (requests, tokens) are
+    noted at the end. Raises ``ConfigError`` for an endpoint that gives no usable answer.
     """
     sandbox = build.build_sandbox(config)
     try:
@@ -48,7 +48,7 @@ def _tell_counts(policy: Policy, note: Callable[[str], None]) -> None:
 
 
 async def ask_first(policy: Policy, note: Callable[[str], None]) -> None:
-    """``preflight``, with a note where it takes long: a server may load its model at the first request."""
+    """Run ``preflight`` with a note where it takes long, because a server may load its model at the first request."""
     asking = asyncio.ensure_future(preflight(policy))
     try:
         done, _ = await asyncio.wait([asking], timeout=_PATIENCE)
@@ -61,7 +61,7 @@ async def ask_first(policy: Policy, note: Callable[[str], None]) -> None:
 
 @asynccontextmanager
 async def open_trainer(config: RunConfig, note: Callable[[str], None]) -> AsyncIterator[tuple[build.Engine, Sandbox]]:
-    """The same with the trainer, which loads checkpoints; raises ``ConfigError`` for a model that cannot learn."""
+    """Like ``open_policy``, with a trainer that can load checkpoints. Raises ``ConfigError`` if the model has none."""
     sandbox = build.build_sandbox(config)
     try:
         engine = await build.build_warm_engine(config, sandbox, note)

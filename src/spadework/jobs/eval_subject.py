@@ -1,4 +1,4 @@
-"""Who is scored by ``spadework eval``: a model, a checkpoint of a run, or an endpoint; and the scoring of it."""
+"""The subject of ``spadework eval`` (a model, a checkpoint of a run, or an endpoint), and its evaluation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from spadework.selfplay.pool.files import load_pool
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Who is scored, under which config, and where results go by default."""
+    """What is evaluated, under which config, and the default folder of the results."""
 
     config: RunConfig
     told: dict[str, str]
@@ -42,7 +42,7 @@ class Subject:
 
 
 def add_subject(parser: argparse.ArgumentParser) -> None:
-    """Arguments that say who is scored."""
+    """Add the arguments that choose what is evaluated."""
     parser.add_argument("--model", metavar="NAME", help="a model by name or folder; with --endpoint, its name there")
     parser.add_argument("--run", type=Path, metavar="RUN", help="a run directory")
     parser.add_argument("--checkpoint", default="last", metavar="WHICH", help=WHICH)
@@ -59,7 +59,7 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
 async def run_suites(
     names: Sequence[str], args: argparse.Namespace, observer: Observer
 ) -> tuple[Path, list[SuiteResult]]:
-    """Score every suite; the folder of the results, and the results. Raises ``ConfigError`` and ``RunError``."""
+    """Score every suite; returns the folder of the results and the results. Raises ``ConfigError`` and ``RunError``."""
     subject = _subject(args)
     where = Where(
         args.out or subject.folder,
@@ -80,7 +80,7 @@ async def run_suites(
 
 
 async def transfer(args: argparse.Namespace, observer: Observer) -> dict[str, SuiteResult]:
-    """Each checkpoint of a run, and the model it began with, in the run's environments grouped by age."""
+    """Play each checkpoint of a run, and its start model, in the run's own environments, grouped by age."""
     store = RunStore.read(args.run)
     try:
         config = override_config(store.config, args.set)
@@ -133,7 +133,7 @@ def _of_run(run: Path, config: RunConfig, cycle: int, checkpoint: Path | None) -
 
 @asynccontextmanager
 async def _opened(subject: Subject) -> AsyncIterator[tuple[Policy, Sandbox]]:
-    """The subject's policy, and a sandbox."""
+    """Open the subject's policy and a sandbox."""
     sandbox = build.build_sandbox(subject.config)
     try:
         policy: Policy
@@ -170,7 +170,7 @@ async def _user(args: argparse.Namespace, config: RunConfig) -> AsyncIterator[Po
 
 
 def _user_key(args: argparse.Namespace, config: RunConfig) -> str:
-    """The variable of the user's key. The key of the model's own endpoint is not shown to another host."""
+    """The variable with the simulated user's key. The key of the model's endpoint is never sent to another host."""
     if args.user_key_env is not None:
         return str(args.user_key_env)
     own = {urlsplit(url).netloc for url in config.endpoint.urls if config.model.name.startswith(build.ENDPOINT)}
@@ -190,7 +190,7 @@ def _open(
     options = SuiteOptions(
         preset=args.preset,
         data=_data(name, args.data),
-        sampling=dict(_number(text) for text in args.sampling),
+        sampling=dict(_sampling_value(text) for text in args.sampling),
         trials=args.n,
         sandbox=sandbox,
         user=user,
@@ -201,14 +201,14 @@ def _open(
 
 
 def _data(name: str, given: Sequence[str]) -> Path | None:
-    """The file of a suite: ``SUITE=FILE``, else the one that names none."""
+    """The data file of a suite: the one given as ``SUITE=FILE``, else the one given without a suite."""
     named = dict(text.partition("=")[::2] for text in given if "=" in text)
     plain: list[Any] = [text for text in given if "=" not in text]
     found = named.get(name, plain[-1] if plain else None)
     return Path(found) if found else None
 
 
-def _number(text: str) -> tuple[str, float | int]:
+def _sampling_value(text: str) -> tuple[str, float | int]:
     key, _, value = text.partition("=")
     try:
         return key, int(value) if value.lstrip("-").isdigit() else float(value)

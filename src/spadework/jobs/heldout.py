@@ -1,4 +1,4 @@
-"""Play a held-out pool with one policy: what every arm of a study is measured on."""
+"""Play a held-out pool with one policy. Every arm of a study is measured on the same pool."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from spadework.study.spec import HeldOutSettings, Study
 from spadework.types import Environment, Episode, Group
 
 _MOST_LOST = EvalSection().max_fault_share
-"""Share of the episodes that the machinery may fail."""
+"""The largest share of the episodes that may be lost to faults of endpoint, model or sandbox."""
 
 
 def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: RunConfig) -> list[Environment]:
-    """The environments that the study holds out, in order of id. Raises ``ConfigError``."""
+    """The held-out environments of a study, in order of id. Raises ``ConfigError``."""
     held = study.heldout
     assert held is not None
     if held.pool in study.pools:
@@ -52,14 +52,14 @@ def heldout_environments(study: Study, file: Path, folder: StudyFolder, config: 
 async def play_heldout(
     policy: Policy, sandbox: Sandbox, environments: Sequence[Environment], settings: PlaySettings, held: HeldOutSettings
 ) -> dict[str, Any]:
-    """One evaluation: win rates by arm, their standard error, and what they rest on.
+    """Evaluate once; returns win rates by arm, their standard error, and the counts that they rest on.
 
-    An episode that a fault ended is played once more: a busy machine says nothing about an arm. If it fails again it
-    counts as a loss and stays in the denominator. Every environment counts alike, and
-    the error is that of the episodes' luck: the environments are the same for all.
+    An episode that ended in a fault is played once more, because a busy machine says nothing about an arm. If it fails
+    again, it counts as a loss and stays in the denominator. All environments have equal weight. The standard error
+    covers the variation between episodes only, since all arms play the same environments.
 
     Raises:
-        RunError: endpoint, model or sandbox failed too many episodes twice: losses of a dead server are no win rate.
+        RunError: endpoint, model or sandbox failed too many episodes twice, so that the losses are not the policy's.
     """
     counts = tuple(math.ceil(total / len(environments)) for total in (held.episodes, held.hinted_episodes))
     plays = plan_plays(environments, lambda one: bool(one.hint), 0, held.seed, (counts[0], counts[1]))
@@ -77,6 +77,7 @@ async def play_heldout(
     returns = [math.fsum(group.returns) / len(group.episodes) for group in unhinted]
     return {
         "win_rate": _mean(list(rates.values())),
+        # Standard error of a mean of independent win rates: the square root of the summed variances, over their number.
         "error": math.sqrt(math.fsum(variances)) / len(unhinted),
         "hinted_win_rate": _mean([_win_rate(group) for group in hinted]) if hinted else None,
         "return": _mean(returns),

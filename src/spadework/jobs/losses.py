@@ -1,4 +1,4 @@
-"""When a long job stops: pieces in a row that were lost whole to the machinery say that the next one will be, too."""
+"""Stop a long job when several pieces of work in a row are lost to faults: the next one would be lost too."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from spadework.errors import RunError, cause_lines
 
 IN_A_ROW = 3
-"""Lost pieces after which a job stops."""
+"""Number of lost pieces in a row after which a job stops."""
 
 
 class Losses:
-    """Counts pieces of work that gave nothing because endpoint, model or sandbox failed."""
+    """Counts consecutive pieces of work that gave no result because endpoint, model or sandbox failed."""
 
     def __init__(self) -> None:
         self._causes: Counter[str] = Counter()
         self._row = 0
 
     def take(self, causes: Mapping[str, int], *, lost: bool) -> None:
-        """Take in a piece: its faults by cause, and whether it was lost to them. Raises ``RunError``."""
+        """Count a piece, given its faults by cause and whether it was lost. Raises ``RunError`` to stop the job."""
         if not lost:
             self._causes, self._row = Counter(), 0
             return

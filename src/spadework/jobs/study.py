@@ -1,4 +1,4 @@
-"""One job of a study in a process of its own: design a pool, or train an arm with a seed and play what is held out."""
+"""One job of a study, run in its own process: design a pool, or train one arm with one seed and evaluate it."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from spadework.study.series import read_evaluations
 from spadework.study.spec import Study, config_path, resolve
 
 OpenObserver = Callable[[int], AbstractContextManager[Observer]]
-"""Opens the view of a run of so many cycles."""
+"""Opens an observer for a run with the given number of cycles."""
 
 _POOL_ROUNDS = 4
-"""Times that a pool's missing environments are tried."""
+"""Number of rounds in which the missing environments of a pool are attempted."""
 _POOL_JOBS = 32
-"""Slots of a pool that are designed at a time."""
+"""Number of a pool's slots that are designed at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A study as a job sees it."""
+    """The study that a job belongs to, its file, and its folder."""
 
     study: Study
     file: Path
@@ -50,7 +50,7 @@ class Place:
 
 
 def run_job(place: Place, job: Job, open_observer: OpenObserver) -> int:
-    """Do a job, or what is left of it; the mark in the folder says that it is done. Raises ``SpadeworkError``."""
+    """Run a job, or the rest of it; a file in the study's folder marks it as done. Raises ``SpadeworkError``."""
     mark = place.folder.mark(place.study, job)
     if mark.exists():
         return 0
@@ -60,7 +60,7 @@ def run_job(place: Place, job: Job, open_observer: OpenObserver) -> int:
 
 
 def stop_with(parent: int) -> None:
-    """Interrupt this process once its parent is gone: nobody would read it, and it would hold its run's lock."""
+    """Interrupt this process when its parent has died: it would go on unobserved and hold the run's lock."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -80,7 +80,7 @@ async def _design_pool(place: Place, job: Job, mark: Path) -> None:
     seed = [] if job.seed is None else [f"run.seed={job.seed}"]
     overrides = ["model.threads=1", *place.study.set, *step.set, *seed]
     config = load_config(config_path(place.study.config, place.file), overrides)
-    part = mark.with_suffix(".part")  # what earlier tries took, which were stopped or failed
+    part = mark.with_suffix(".part")  # seconds spent by earlier tries that were stopped or failed
     earlier = float(json.loads(part.read_text("utf-8"))["seconds"]) if part.exists() else 0.0
     began = time.perf_counter()
     try:
@@ -119,7 +119,7 @@ async def _run(place: Place, job: Job, mark: Path, open_observer: OpenObserver) 
 
 
 async def _evaluate(place: Place, job: Job, config: RunConfig, snapshots: _Snapshots) -> None:
-    """Play what is held out after each update that is due and was not played yet."""
+    """Play the held-out pool with the weights after each update that is due and was not evaluated yet."""
     study, held = place.study, place.study.heldout
     assert held is not None
     common = resolve(study, place.file, None, job.seed)
@@ -137,7 +137,7 @@ async def _evaluate(place: Place, job: Job, config: RunConfig, snapshots: _Snaps
 
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:
-    """Add a line; what a kill tore off before is dropped first."""
+    """Append a line, and drop a half-written line that a kill has left."""
     before = path.read_text("utf-8") if path.exists() else ""
     write_text(path, before[: before.rfind("\n") + 1] + json.dumps(line, allow_nan=False) + "\n")
 
@@ -149,11 +149,11 @@ class _Snapshots:
         self.folder, self._store, self._due = store.path / "snapshots", store, due
 
     def at(self, updates: int) -> Path:
-        """Where the weights after so many updates lie."""
+        """The folder of the weights after this number of updates."""
         return self.folder / f"{updates:05d}"
 
     def take(self) -> None:
-        """Copy the last checkpoint if it is due and was not copied: a kill may have come between the two."""
+        """Copy the last checkpoint if it is due and was not copied yet. A kill can come between commit and copy."""
         checkpoint = self._store.last_checkpoint()
         if checkpoint is None or checkpoint.cycle + 1 not in self._due:
             return
@@ -165,7 +165,7 @@ class _Snapshots:
             aside.replace(target)
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """A cycle was committed."""
+        """Copy the checkpoint of the cycle that was just committed, if it is due."""
         self.take()
 
     def close(self) -> None:

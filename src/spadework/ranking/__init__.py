@@ -1,1 +1,1 @@
-"""Rank environments and prompts by what a hint adds for a model; nothing is trained."""
+"""Rank environments and prompts by how much a hint helps a model, without any training."""

@@ -1,7 +1,7 @@
 r"""Prompts with an expected answer, for people who have no environments, and the graders of their replies.
 
-A grader judges the last balanced ``\boxed{...}`` of a reply and gives 1 or 0. Those whose time has no bound run in
-confined processes (``envs.judges``), and one that takes too long is a fault of the grader.
+A grader reads the last balanced ``\boxed{...}`` of a reply and returns 1 or 0. Graders without a bound on their time
+run in confined processes (``envs.judges``); when one takes too long, that is a grader fault.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spadework.errors import ConfigError
 from spadework.text import clean_json, decode
 
 RELATIVE_ERROR = 1e-6
-"""By which a numeric answer may differ."""
+"""Largest relative error of a correct numeric answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Prompt:
 
 
 class Grader:
-    """Judges replies; processes start when the first one needs them."""
+    """Grades replies. Its processes start when a reply first needs them."""
 
     def __init__(self) -> None:
         self._confined = ConfinedGrader("spadework.envs.judges")
@@ -47,8 +47,8 @@ class Grader:
         """1 when the reply's last box holds the expected answer, else 0.
 
         Raises:
-            GraderError: the grader took too long over it, or died.
-            SandboxError: it cannot be confined here.
+            GraderError: the grader took too long, or died.
+            SandboxError: graders cannot be confined on this machine.
         """
         given = last_box(reply)
         if given is None:
@@ -64,24 +64,24 @@ class Grader:
 
 
 def exact(given: str, answer: str) -> bool:
-    """The same text, but for blanks."""
+    """Whether two texts are equal up to whitespace."""
     return given.split() == answer.split()
 
 
 def numeric(given: str, answer: str) -> bool:
-    """The same number to six digits; ``1,000``, ``1e3``, ``3/4`` and ``75 %`` are read."""
+    """Whether two numbers agree to six digits; ``1,000``, ``1e3``, ``3/4`` and ``75 %`` are understood."""
     values = _number(given), _number(answer)
     return None not in values and math.isclose(*values, rel_tol=RELATIVE_ERROR, abs_tol=1e-12)  # type: ignore[arg-type]
 
 
 QUICK: Mapping[str, Callable[[str, str], bool]] = {"exact": exact, "numeric": numeric}
-"""Graders whose time is bounded by the length of what they judge."""
+"""Graders that run in this process, because their time is bounded by the length of the answer."""
 GRADERS = (*QUICK, *JUDGES)
-"""The names that a prompt may give."""
+"""The names of all graders that a prompt may choose."""
 
 
 def load_prompts(path: Path) -> list[Prompt]:
-    """The prompts of a JSONL file. Raises ``ConfigError`` that names the line, and what is wrong with it."""
+    """Load the prompts of a JSONL file. Raises ``ConfigError`` that names the line and what is wrong with it."""
     try:
         lines = decode(path.read_bytes()).split("\n")
     except (OSError, ValueError) as error:
@@ -125,7 +125,8 @@ def _number(text: str) -> float | None:
     scale = 0.01 if plain.endswith("%") else 1.0
     plain = plain.removesuffix("%").removesuffix("\\").strip().replace(" ", "")
     try:
-        value = (float(Fraction(plain)) if "/" in plain else float(plain)) * scale  # Fraction works 1e999999999 out
+        # A Fraction only where there is a slash: it would write 1e999999999 out in full.
+        value = (float(Fraction(plain)) if "/" in plain else float(plain)) * scale
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
     return value if math.isfinite(value) else None

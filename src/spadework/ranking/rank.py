@@ -1,7 +1,7 @@
-"""Rank environments and prompts by regret: what a hint adds for a model that nobody trains.
+"""Rank environments and prompts by regret: how much a hint raises the return of a model that is not trained.
 
-High: solvable, and not yet without help. Each item is played in both arms and leaves one plain record, so that a long
-ranking can be written item by item and gone on with.
+High regret means that an item can be solved, but not yet without help. Each item is played in both arms and gives one
+plain record, so that a long ranking can be written item by item and continued after an interruption.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ Item = Environment | Prompt
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What both arms say of one item."""
+    """The results of one item in both arms."""
 
     id: str
     kind: str
     """``environment`` or ``prompt``."""
     digest: str
-    """Of the item and of how it was played: a record under another one is out of date."""
+    """Hash of the item and of how it was played; a record with another digest is out of date."""
     episodes: int
-    """Played without a fault, both arms together."""
+    """Number of episodes without a fault, both arms together."""
     faults: int
     unhinted: float
-    """Mean return of the arm; of a prompt the share of right answers."""
+    """Mean return of the unhinted arm; for a prompt, the share of right answers."""
     hinted: float
     regret: float
-    """Hinted minus unhinted; may be negative."""
+    """Hinted minus unhinted mean return; it may be negative."""
     low: float
     high: float
-    """Of its 95 % interval."""
+    """Upper end of the regret's 95 % interval."""
     causes: Mapping[str, int] = field(default_factory=dict)
-    """The faults by cause (``errors.causes``)."""
+    """Number of faults by cause (``errors.causes``)."""
     lost: bool = False
-    """Whether endpoint, model or sandbox failed every episode."""
+    """Whether every episode was lost to a fault of endpoint, model or sandbox."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Where items are played.
+    """What is needed to play items.
 
     Args:
-        policy: plays.
-        sandbox: runs environments.
-        settings: of the play, by domain; prompts are played as games.
-        episodes: of each arm.
-        run_seed: with the item's id, seeds its episodes.
-        grader: judges replies to prompts.
-        on_episode: told of every episode when it ends.
+        policy: the model that plays.
+        sandbox: runs the environments.
+        settings: the settings of play, by domain; prompts are played with those of games.
+        episodes: the number of episodes in each arm.
+        run_seed: seeds an item's episodes, together with its id.
+        grader: grades replies to prompts.
+        on_episode: called with every episode when it ends.
     """
 
     policy: Policy
@@ -81,7 +81,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the episodes of one item showed."""
+    """The results of one item's episodes."""
 
     unhinted: float
     hinted: float
@@ -90,12 +90,12 @@ class _Seen:
 
 
 def digest(item: Item, setting: str) -> str:
-    """Of an item's content and of ``setting``, a text that says how it is played."""
+    """Hash of an item's content and of ``setting``, a text that describes how it is played."""
     return hashlib.sha256(json.dumps([setting, dataclasses.asdict(item)], sort_keys=True).encode()).hexdigest()[:16]
 
 
 async def rank_item(table: Table, item: Item, place: int, setting: str) -> Ranked:
-    """Play one item in both arms; ``place``, its own in the whole list, names its requests."""
+    """Play one item in both arms. ``place``, its index in the whole list, is part of the keys of its requests."""
     if isinstance(item, Environment):
         kind, seen = "environment", await _play_environment(table, item, place)
     else:
@@ -118,7 +118,7 @@ async def rank_item(table: Table, item: Item, place: int, setting: str) -> Ranke
 
 
 def by_regret(results: Sequence[Ranked]) -> list[Ranked]:
-    """Highest regret first, of equals that with the higher low end; what faults left unknown stands last."""
+    """Sort by falling regret, ties by the lower end of the interval. Items whose regret is unknown come last."""
 
     def order(one: Ranked) -> tuple[float, float]:
         low = -math.inf if math.isnan(one.low) else one.low
@@ -144,7 +144,7 @@ async def _play_environment(table: Table, environment: Environment, place: int) 
 
 
 async def _play_prompt(table: Table, prompt: Prompt, place: int) -> _Seen:
-    """A prompt has no seeds: its arms are compared as strangers."""
+    """Play a prompt. It has no seeds to pair by, so its arms are compared as independent samples."""
     scores: dict[str, list[float]] = {"hinted": [], "unhinted": []}
     faults: list[Fault] = []
 
@@ -162,7 +162,7 @@ async def _play_prompt(table: Table, prompt: Prompt, place: int) -> _Seen:
 
 
 async def _ask(table: Table, prompt: Prompt, arm: Arm, key: Key) -> float:
-    """Whether one reply is right. Raises ``FaultError``."""
+    """Ask a prompt once; returns 1 for a right reply, else 0. Raises ``FaultError``."""
     settings = table.settings(DEFAULT_DOMAIN)
     text = first_observation(prompt.prompt, prompt.hint if arm == "hinted" else "")
     with table.policy.attend():

@@ -1,1 +1,1 @@
-"""Run directories: what a run leaves behind, and how it is read."""
+"""Run directories: how a run is stored, and how it is read."""

@@ -1,4 +1,4 @@
-"""When a run writes a checkpoint: often enough to lose little to a kill, seldom enough to cost little."""
+"""Decide when a run writes a checkpoint: often enough to lose little to a kill, seldom enough to cost little."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ MOST_OF_THE_TIME = 0.05
 
 
 class Cadence:
-    """Decides after which cycles a checkpoint is due. It reads no clock: seconds are given, from any one clock.
+    """Decides after which cycles a checkpoint is due. It reads no clock; callers pass seconds of one clock.
 
-    The last cycle and every evaluated cycle are always due. Of the others, every ``run.checkpoint_every``-th may be
-    due, and is when
+    A checkpoint is always due after the last cycle and after every evaluated cycle. Of the other cycles, only every
+    ``run.checkpoint_every``-th is considered. A checkpoint is due there when
 
-    * the run is deterministic: such a run goes by its cycles alone; or
-    * ``run.checkpoint_minutes`` is set, and as much time has passed since the last checkpoint was written; or
-    * it is unset, and writing the last checkpoint took less than ``MOST_OF_THE_TIME`` of the time since then. Before
-      the first one nobody knows what it costs, so the first is due.
+    * the run is deterministic, and so must not depend on a clock; or
+    * ``run.checkpoint_minutes`` is set, and that much time has passed since the last checkpoint was written; or
+    * it is unset, and writing the last checkpoint took less than ``MOST_OF_THE_TIME`` of the time since then. The cost
+      of the first checkpoint is not known beforehand, so the first is due.
     """
 
     def __init__(self, run: RunSection, began: float) -> None:
         self._run = run
         self._written = began
-        """When the last checkpoint was on disk; at first, when the run began."""
+        """When the last checkpoint was completed; before the first one, when the run began."""
         self._cost: float | None = None
-        """Seconds that writing it took."""
+        """Seconds that writing the last checkpoint took; ``None`` before the first."""
 
     def due(self, cycle: int, now: float) -> bool:
         """Whether to write a checkpoint after this cycle, counted from 0."""
@@ -46,5 +46,5 @@ class Cadence:
         return bool(every) and ((cycle + 1) % every == 0 or cycle == self._run.cycles - 1)
 
     def written(self, began: float, ended: float) -> None:
-        """A checkpoint was written in this time."""
+        """Record that a checkpoint was written between these two times."""
         self._cost, self._written = ended - began, ended

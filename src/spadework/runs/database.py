@@ -1,4 +1,4 @@
-"""A run's SQLite file: opened to write, opened to read where nothing may be written, and brought up to date."""
+"""A run's SQLite file: open it for writing, open it for reading in a read-only folder, and migrate its schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spadework.errors import RunError
 
 
 def connect_to_write(file: Path) -> sqlite3.Connection:
-    """Open or make the file. The connection may move between threads, one at a time."""
+    """Open or create the file. Several threads may use the connection, but only one at a time."""
     database = sqlite3.connect(file, timeout=30, check_same_thread=False)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
@@ -22,13 +22,13 @@ def connect_to_write(file: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(file: Path) -> sqlite3.Connection:
-    """Open the file to look at, also while another process writes it. Raises ``RunError`` where that is impossible.
+    """Open the file for reading, even while another process writes it. Raises ``RunError`` where that is impossible.
 
-    A database in WAL mode has two files beside it (``-wal``, ``-shm``) while anyone has it open, and a reader must be
-    able to make them or find them there. In a folder that may not be written:
+    While a database in WAL mode is open, two files (``-wal``, ``-shm``) stand beside it, and a reader must be able to
+    create or find them. In a folder without write permission there are two cases:
 
-    * with a ``-wal`` file, a writer is at work, or was killed: ``mode=ro`` reads through the ``-shm`` file it left;
-    * without one, nobody has the database open, so it can be read as a file that does not change.
+    * There is a ``-wal`` file, so a writer is at work or was killed. ``mode=ro`` reads through the writer's ``-shm``.
+    * There is none, so no process has the database open. ``immutable=1`` reads it as a file that does not change.
     """
     if os.access(file, os.W_OK) and os.access(file.parent, os.W_OK):
         mode = "mode=rw"
@@ -50,7 +50,7 @@ def connect_to_read(file: Path) -> sqlite3.Connection:
 
 
 def bring_up_to_date(database: sqlite3.Connection, schema: str) -> None:
-    """Add the tables and columns of ``schema`` that an older version did not have."""
+    """Add the tables and columns of ``schema`` that are missing from a database of an older version."""
     database.executescript(schema)
     with closing(sqlite3.connect(":memory:")) as model:
         model.executescript(schema)
@@ -62,7 +62,7 @@ def bring_up_to_date(database: sqlite3.Connection, schema: str) -> None:
 
 
 def insert_rows(database: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows, each with its own columns."""
+    """Insert rows. The keys of each row name its columns."""
     for row in rows:
         names, marks = ", ".join(row), ", ".join("?" * len(row))
         database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))

@@ -1,4 +1,4 @@
-"""A run's rows in one file: JSON lines or Parquet, one cycle in memory at a time."""
+"""Export a run's rows to one JSON lines or Parquet file, with one cycle in memory at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SUFFIXES = (".jsonl", ".parquet")
 
 
 def export_files(files: Sequence[Path], schema: pa.Schema, out: Path) -> int:
-    """Write the rows of Parquet ``files`` into one file by the suffix of ``out``; returns how many.
+    """Write the rows of Parquet ``files`` into one file, in the format of its suffix; returns the number of rows.
 
     Raises ``ConfigError`` for another suffix.
     """
@@ -42,7 +42,7 @@ def export_files(files: Sequence[Path], schema: pa.Schema, out: Path) -> int:
 
 
 def write_jsonl(out: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write one JSON object a line; NaN, which JSON has not, becomes null. Returns how many."""
+    """Write one JSON object per line, with null for NaN, which JSON cannot hold. Returns the number of rows."""
     count = 0
 
     def write(target: Path) -> None:
@@ -57,7 +57,7 @@ def write_jsonl(out: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def write_parquet(out: Path, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Write rows of the same keys as one Parquet file. Returns how many."""
+    """Write rows with equal keys as one Parquet file. Returns the number of rows."""
     table = pa.Table.from_pylist([dict(row) for row in rows])
     _into_place(out, lambda target: pq.write_table(table, target, compression="zstd"))
     return len(rows)

@@ -1,4 +1,8 @@
-"""Files that are either whole or absent (written aside, flushed, renamed), folders with checksums, and locks."""
+"""Atomic writes of files and folders, folders with checksums, and file locks.
+
+An atomic write goes to a temporary file, which is flushed to disk and then renamed into place. So a file is complete or
+absent, whenever the process is killed.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,16 @@ from spadework.errors import RunError
 
 MANIFEST = "manifest.json"
 _POLL_SECONDS = 0.2
-"""Between two looks at a lock that another process holds."""
+"""Seconds between two attempts to take a lock that another process holds."""
 _OF_THE_DISK = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENOENT, errno.ENAMETOOLONG),
 }
-"""What can be wrong with a folder; other errors of the system (a connection, say) are not its fault."""
+"""Error numbers that concern a folder or disk, unlike other system errors such as those of connections."""
 
 
 def write_whole(target: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` make a file beside ``target`` and rename it into place once it is on disk."""
+    """Write a file atomically: ``write`` creates a temporary file, which becomes ``target`` once it is on disk."""
     temporary = target.with_name(f".{target.name}.tmp")
     try:
         write(temporary)
@@ -41,7 +45,7 @@ def write_whole(target: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """``write_whole`` of a text in UTF-8, its line ends as they are."""
+    """Write a text atomically, in UTF-8, without changing its line ends."""
 
     def write(aside: Path) -> None:
         aside.write_text(text, encoding="utf-8", newline="")
@@ -50,7 +54,7 @@ def write_text(target: Path, text: str) -> None:
 
 
 def write_folder(target: Path, write: Callable[[Path], None]) -> None:
-    """The same for a folder; its files are listed with sizes and SHA-256 in ``manifest.json``."""
+    """Write a folder atomically. Its ``manifest.json`` lists the files with sizes and SHA-256 sums."""
     temporary = target.with_name(f".{target.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
@@ -70,7 +74,7 @@ def write_folder(target: Path, write: Callable[[Path], None]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock file ``path``, having waited until no other process does."""
+    """Wait for the lock file ``path``, and hold it within the context."""
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -78,9 +82,9 @@ def locked(path: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def lock_when_free(path: Path, on_wait: Callable[[], None]) -> AsyncIterator[None]:
-    """``locked`` for coroutines: others run meanwhile, and the wait can be cancelled.
+    """``locked`` for coroutines: the wait does not block the event loop, and can be cancelled.
 
-    ``on_wait`` is called once when another process holds the lock, to say so.
+    ``on_wait`` is called once if another process holds the lock, so that the user can be told.
     """
     with path.open("a") as file:
         waiting = False
@@ -93,7 +97,7 @@ async def lock_when_free(path: Path, on_wait: Callable[[], None]) -> AsyncIterat
 
 
 def take_lock(folder: Path) -> IO[str]:
-    """Take the lock of a run directory, for as long as the file stays open. Raises ``RunError`` while it is held."""
+    """Lock a run directory for as long as the returned file stays open. Raises ``RunError`` if it is locked already."""
     lock = (folder / "lock").open("a+")
     if not _take(lock):
         lock.close()
@@ -111,7 +115,7 @@ def _take(file: IO[str]) -> bool:
 
 @contextmanager
 def on_disk(path: Path, advice: str) -> Iterator[None]:
-    """Turn a full disk, missing rights and the like into a ``RunError`` about ``path`` that ends with ``advice``."""
+    """Turn errors such as a full disk or missing rights into a ``RunError`` that names ``path`` and gives ``advice``."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -125,7 +129,7 @@ def on_disk(path: Path, advice: str) -> Iterator[None]:
 
 
 def torn(folder: Path) -> str | None:
-    """Why a folder of ``write_folder`` cannot be trusted; ``None`` when every checksum holds."""
+    """Why a folder written by ``write_folder`` is damaged; ``None`` when every checksum holds."""
     try:
         sums = json.loads((folder / MANIFEST).read_text())
         for name, expected in sums.items():

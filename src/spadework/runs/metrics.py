@@ -1,4 +1,7 @@
-"""Where metrics go besides the run's database: one sink a tracker. Here those that write files into the run."""
+"""``Sink``, where metrics go besides the run's database, and the sinks that write files into the run directory.
+
+Sinks for external trackers are in ``trackers``.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,22 @@ from spadework.runs.files import write_text, write_whole
 
 
 class Sink(Protocol):
-    """A place for metrics."""
+    """Receives each cycle's metrics."""
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Write one cycle's metrics."""
         ...
 
     def close(self) -> None:
-        """Flush and let go."""
+        """Flush and close."""
         ...
 
 
 class OptionalSink:
-    """A sink that is given up, with one line, when it fails: no run stops over a figure that its database holds too."""
+    """Wraps a sink so that its failure does not stop the run, whose database holds the metrics anyway.
+
+    After the first failure the sink is no longer used, and one line says so.
+    """
 
     def __init__(self, name: str, sink: Sink, note: Callable[[str], None]) -> None:
         self._name, self._note = name, note
@@ -49,16 +55,17 @@ class OptionalSink:
 
 
 def given_up(name: str, error: Exception) -> str:
-    """The line that says that a sink failed, and why."""
+    """The message that a sink failed and is no longer used."""
     reason = str(error).strip().partition("\n")[0]
     return f"{name}: given up for this process ({type(error).__name__}: {reason}); the run's database has its figures"
 
 
 class JsonlSink:
-    """One JSON object a cycle in ``metrics.jsonl``.
+    """Writes one JSON object per cycle to ``metrics.jsonl``.
 
-    On opening, lines of cycles from ``first_step`` on are dropped, and those of ``stored`` cycles (cycle -> metrics)
-    that the file misses are added: a process may have been killed after it stored a cycle and before it wrote the line.
+    When it opens the file, it drops the lines of cycles from ``first_step`` on, which the run will repeat. It adds the
+    lines of ``stored`` cycles (cycle -> metrics) that are missing, since a process may have been killed between storing
+    a cycle and writing its line.
     """
 
     def __init__(
@@ -82,9 +89,10 @@ class JsonlSink:
 
 
 class CsvSink:
-    """``metrics.csv``: a row a cycle, a column a metric; rows of cycles from ``first_step`` on are dropped on opening.
+    """Writes ``metrics.csv`` with a row per cycle and a column per metric.
 
-    The file is written anew each cycle, whole or not at all: a metric may turn up late and needs its column.
+    Opening it drops the rows of cycles from ``first_step`` on. The whole file is rewritten at each cycle, atomically,
+    because a metric may first appear late and then needs a new column.
     """
 
     def __init__(self, path: Path, first_step: int = 0) -> None:
@@ -99,7 +107,7 @@ class CsvSink:
         write_whole(self._path, self._write)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
     def _write(self, target: Path) -> None:
         with target.open("w", newline="") as file:
@@ -109,9 +117,9 @@ class CsvSink:
 
 
 class TensorBoardSink:
-    """TensorBoard event files. Raises ``ImportError`` without the package.
+    """Writes TensorBoard event files. Raises ``ImportError`` without the package.
 
-    What was written of cycles from ``first_step`` on, by a process that was killed, TensorBoard is told to forget.
+    It tells TensorBoard to discard the events of cycles from ``first_step`` on, which a killed process has written.
     """
 
     def __init__(self, folder: Path, first_step: int = 0) -> None:
@@ -124,7 +132,7 @@ class TensorBoardSink:
         self._writer.add_event(Event(step=first_step, session_log=SessionLog(status=SessionLog.START)))
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Write one scalar a metric."""
+        """Write one scalar per metric."""
         values = [self._summary.Value(tag=name, simple_value=value) for name, value in metrics.items()]
         self._writer.add_event(self._event(step=step, summary=self._summary(value=values)))
         self._writer.flush()
@@ -155,7 +163,7 @@ def _step(line: str) -> float:
 
 
 def _number(text: str | None) -> float:
-    """A cycle; infinite where a line was torn."""
+    """The number of a cycle; infinite for a half-written row, so that it is dropped."""
     try:
         return float(text or "inf")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Rows of a run as the records that they were written from."""
+"""Read a run's rows back as the records that they were written from."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from spadework.types import Design, Environment, Episode, Fault
 
 
 def read_environments(store: RunStore) -> list[Environment]:
-    """Every environment that entered the pool, by cycle."""
+    """Every environment that entered the pool, in order of cycle."""
     rows = [{key: value for key, value in row.items() if key != "sha256"} for row in store.rows("environments")]
     return [Environment(**{**row, "parents": _texts(row, "parents")}) for row in rows]
 
 
 def read_designs(store: RunStore) -> list[Design]:
-    """Every attempt at a design, by cycle; without its tokens, which are kept in the training rows alone."""
+    """Every design attempt, in order of cycle, without its tokens, which are stored in the training rows only."""
     return [_design(row) for row in store.rows("designs")]
 
 
 def cycle_episodes(store: RunStore, only: int | None = None) -> Iterator[tuple[int, list[Episode]]]:
-    """(cycle, its episodes) in order, one cycle in memory at a time. Raises ``RunError`` when ``only`` is not there."""
+    """Yield (cycle, its episodes) in order, or ``only`` one cycle. Raises ``RunError`` if that is not stored."""
     files = {int(path.stem): path for path in store.episode_files()}
     if only is not None and only not in files:
         raise RunError(f"{store.path} holds no cycle {only}; it has {len(files)}, counted from 0")

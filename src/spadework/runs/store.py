@@ -1,11 +1,11 @@
-"""A run directory: SQLite for what is asked by key, Parquet for what is long, folders for weights.
+"""A run directory: SQLite for records that are looked up by key, Parquet for long ones, and folders for weights.
 
     RUN/run.sqlite            config, environments, designs, plays, metrics, checkpoints, state
     RUN/episodes/00007.parquet, RUN/sequences/00007.parquet
     RUN/checkpoints/00007/    weights, optimiser and generators, with checksums
 
-A cycle is committed once: files first, each whole or absent, then one SQLite transaction that names them. Whatever a
-killed process left beyond the last commit is swept away on resume, so nothing is counted twice.
+A cycle is committed in two steps: first its files, each written atomically, then one SQLite transaction that makes them
+part of the run. Resuming deletes whatever a killed process left beyond the last commit, so nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, 
 """
 TORN = ".torn"
 FORMAT = 2
-"""Of a run directory and of a checkpoint's state. Version 0.1 wrote no number; what has none is of format 1."""
+"""Version of the format of run directories and checkpoint states. Version 0.1 wrote none; that is format 1."""
 STORED = "The run stands as it was after its last whole cycle: make room, or fix its rights, and go on with --resume"
 NOTHING_STORED = (
     "Nothing was stored yet: make room, fix its rights or name another folder, and run the same command again"
 )
 OWN = ("run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "lock", "episodes", "sequences", "checkpoints")
-"""What a store makes in a run directory."""
+"""The files and folders that a store creates in a run directory."""
 CYCLE_TABLES = ("environments", "designs", "scores", "plays", "regrets", "events", "metrics", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a design was paid, and when."""
+    """The reward of a design, and the cycle in which it was paid."""
 
     design_id: str
     raw: float
@@ -74,7 +74,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class PlayRow:
-    """One environment and arm in one cycle."""
+    """The play of one environment in one arm and one cycle."""
 
     environment_id: str
     arm: str
@@ -108,7 +108,7 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class CycleRecord:
-    """Everything that one cycle leaves."""
+    """Everything that is stored of one cycle."""
 
     cycle: int
     environments: Sequence[Environment] = ()
@@ -124,13 +124,13 @@ class CycleRecord:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a run can go on from: after ``cycle``, with the weights in ``folder`` and the stages' ``state``."""
+    """A state from which a run can continue: after ``cycle``, with weights in ``folder`` and the stages' ``state``."""
 
     cycle: int
     folder: Path
     state: Mapping[str, Any]
     format: int = FORMAT
-    """The format that ``state`` was written in."""
+    """The version of the format of ``state``."""
 
 
 class RunStore:
@@ -140,13 +140,13 @@ class RunStore:
         self.path, self._db, self._lock = path, database, lock
         self._made: list[Path] = []
         self.notes: list[str] = []
-        """What was set aside on opening, for the user to read."""
+        """Messages for the user about what opening the run set aside."""
 
     @classmethod
     def create(cls, path: Path, config: RunConfig) -> RunStore:
-        """Make a new run directory; one in which no cycle was ever stored is taken over.
+        """Create a run directory. An existing one is reused if no cycle was ever stored in it.
 
-        Raises ``RunError`` when the directory holds a run, and for one that cannot be made.
+        Raises ``RunError`` when the directory already holds a run, or cannot be created.
         """
         new, found = not path.exists(), set(path.iterdir()) if path.is_dir() else set[Path]()
         with on_disk(path, NOTHING_STORED):
@@ -168,7 +168,7 @@ class RunStore:
 
     @classmethod
     def resume(cls, path: Path) -> RunStore:
-        """Open a run to go on with it: drop what came after the last good checkpoint. Raises ``RunError``."""
+        """Open a run to continue it, and drop everything after the last intact checkpoint. Raises ``RunError``."""
         if not (path / "run.sqlite").is_file():
             raise RunError(f"{path} is no run directory: it has no run.sqlite")
         with on_disk(path, STORED):
@@ -183,7 +183,7 @@ class RunStore:
 
     @classmethod
     def read(cls, path: Path) -> RunStore:
-        """Open a run to look at, also one that is being written or may not be written. Raises ``RunError``."""
+        """Open a run for reading, even while it is being written or in a read-only folder. Raises ``RunError``."""
         if not (path / "run.sqlite").is_file():
             raise RunError(f"{path} is no run directory: it has no run.sqlite")
         store = cls(path, connect_to_read(path / "run.sqlite"))
@@ -195,9 +195,9 @@ class RunStore:
         return store
 
     def discard_if_unstarted(self) -> None:
-        """Close the run and delete what ``create`` made, unless a cycle was stored: a start that failed leaves nothing.
+        """Close the run and, if no cycle was stored, delete what ``create`` made: a failed start leaves nothing behind.
 
-        Only a directory that ``create`` made goes as a whole; in one that was there before, only the store's own files.
+        The whole directory is deleted only if ``create`` made it; otherwise only the store's own files are.
         """
         if not self._made or self._holds_a_cycle():
             return
@@ -209,26 +209,26 @@ class RunStore:
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the database and the lock."""
+        """Close the database and release the lock."""
         self._db.close()
         if self._lock is not None:
             self._lock.close()
 
     @property
     def config(self) -> RunConfig:
-        """The config that the run goes by now."""
+        """The config that the run currently uses."""
         return parse_stored_config(json.loads(self._meta("config")), str(self.path))
 
     @property
     def format(self) -> int:
-        """The format that the run is stored in (``FORMAT``)."""
+        """The version of the run directory's format; see ``FORMAT``."""
         return int(self._find_meta("format") or 1)
 
     def adopt_config(self, config: RunConfig, *, change: bool, how: str) -> list[Change]:
-        """Go on under ``config``, and return what differs from the stored one.
+        """Continue the run under ``config``; returns the differences from the stored config.
 
-        Settings that change what a run does are taken over only when the user asked for it with ``change``. Otherwise
-        this raises ``RunError``, and lets go of the run; ``how`` says how to ask.
+        Settings that change what a run does are adopted only with ``change``. Otherwise this closes the run and raises
+        ``RunError`` with ``how``, a text that tells the user how to ask for the change.
         """
         before, stored = self.config.run.cycles, self._last_cycle() + 1
         changes = config_changes(self.config, config)
@@ -248,14 +248,14 @@ class RunStore:
         return changes
 
     def ended(self) -> list[int]:
-        """The last cycles of the run before it was made longer: all designs that waited for pay were paid there."""
+        """The cycles that were the run's last before it was extended; all waiting designs were paid in each of them."""
         return [int(cycle) for cycle in json.loads(self._find_meta("ended") or "[]")]
 
     def commit(self, record: CycleRecord, checkpoint: Mapping[str, Any] | None, save_weights: Any = None) -> None:
-        """Write one cycle, with a checkpoint when ``checkpoint`` (the stages' state) is given.
+        """Commit one cycle, with a checkpoint when ``checkpoint`` (the stages' state) is given.
 
-        ``save_weights(folder)`` writes the trainer. Raises ``RunError`` when the disk is full; the run then stands as
-        it was before this cycle.
+        ``save_weights(folder)`` writes the trainer's state. Raises ``RunError`` when the disk is full; the run then
+        stays as it was before this cycle.
         """
         name = f"{record.cycle:05d}"
         with on_disk(self.path, STORED if self._holds_a_cycle() else NOTHING_STORED):
@@ -274,7 +274,7 @@ class RunStore:
                     self._db.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", row)
 
     def prune(self, keep: int, spared: Collection[int] = ()) -> None:
-        """Delete all but the newest ``keep`` checkpoints and those of the cycles ``spared``. Raises ``RunError``."""
+        """Delete all checkpoints but the newest ``keep`` and those of the cycles in ``spared``. Raises ``RunError``."""
         rows = self._db.execute("SELECT cycle, folder FROM checkpoints ORDER BY cycle DESC").fetchall()
         for cycle, folder in [row for row in rows[keep:] if row[0] not in spared]:
             with on_disk(self.path, STORED), self._db:
@@ -282,7 +282,7 @@ class RunStore:
             shutil.rmtree(self.path / "checkpoints" / folder, ignore_errors=True)
 
     def last_checkpoint(self) -> Checkpoint | None:
-        """The newest one; ``None`` in a run without."""
+        """The newest checkpoint; ``None`` where there is none."""
         row = self._db.execute("SELECT cycle, folder, state FROM checkpoints ORDER BY cycle DESC LIMIT 1").fetchone()
         if row is None:
             return None
@@ -293,12 +293,12 @@ class RunStore:
         return Checkpoint(cycle, self.path / "checkpoints" / folder, state, form)
 
     def checkpoints(self) -> dict[int, Path]:
-        """The folders of all checkpoints by cycle, oldest first."""
+        """The folder of each checkpoint by cycle, oldest first."""
         rows = self._db.execute("SELECT cycle, folder FROM checkpoints ORDER BY cycle").fetchall()
         return {cycle: self.path / "checkpoints" / folder for cycle, folder in rows}
 
     def best(self, metric: str) -> list[int]:
-        """The checkpoint at which ``metric`` was highest (of equals the first); none where it was never measured."""
+        """The cycle of the checkpoint with the highest ``metric``, the first of equals; empty if never measured."""
         kept = self.checkpoints()
         rows = self._db.execute("SELECT cycle, value FROM metrics WHERE name = ?", (metric,)).fetchall()
         measured = [(value, -cycle) for cycle, value in rows if cycle in kept and value is not None]
@@ -318,10 +318,10 @@ class RunStore:
         return self.query(f"SELECT * FROM {table} ORDER BY cycle, rowid")
 
     def query(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
-        """Rows of a SELECT over the tables of ``SCHEMA``, for readers that want few columns of many rows.
+        """The rows of a SELECT over the tables of ``SCHEMA``, for readers that need few columns of many rows.
 
-        A table that the run does not have, because an older version wrote it, holds none. Raises ``RunError`` for a
-        column that it does not have.
+        A table that is missing, because an older version wrote the run, counts as empty. Raises ``RunError`` for a
+        column that is missing.
         """
         try:
             cursor = self._db.execute(sql, parameters)
@@ -333,11 +333,11 @@ class RunStore:
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def episode_files(self) -> list[Path]:
-        """The Parquet files of episodes, by cycle."""
+        """The Parquet files of episodes, in order of cycle."""
         return sorted((self.path / "episodes").glob("*.parquet"))
 
     def sequence_files(self) -> list[Path]:
-        """The Parquet files of training rows, by cycle."""
+        """The Parquet files of training rows, in order of cycle."""
         return sorted((self.path / "sequences").glob("*.parquet"))
 
     def _meta(self, key: str) -> str:
@@ -351,7 +351,7 @@ class RunStore:
         return str(rows[0]["value"]) if rows else None
 
     def _begin(self, config: RunConfig | None = None) -> None:
-        """Bring files and tables to what a writer of this version expects; a new run's config is given."""
+        """Create or migrate folders and tables for this version; ``config`` is given for a new run."""
         for folder in ("episodes", "sequences", "checkpoints"):
             (self.path / folder).mkdir(exist_ok=True)
         bring_up_to_date(self._db, SCHEMA)
@@ -380,8 +380,8 @@ class RunStore:
 
     def _insert(self, record: CycleRecord) -> None:
         cycle = record.cycle
-        insert_rows(self._db, "environments", [{**_flat(e), "sha256": e.sha256} for e in record.environments])
-        insert_rows(self._db, "designs", [_flat(d, drop=("segments", "hint_segments")) for d in record.designs])
+        insert_rows(self._db, "environments", [{**_table_row(e), "sha256": e.sha256} for e in record.environments])
+        insert_rows(self._db, "designs", [_table_row(d, drop=("segments", "hint_segments")) for d in record.designs])
         insert_rows(self._db, "scores", [{**asdict(score), "cycle": cycle} for score in record.scores])
         insert_rows(self._db, "plays", [{**asdict(play), "cycle": cycle} for play in record.plays])
         insert_rows(self._db, "regrets", [{**asdict(regret), "cycle": cycle} for regret in record.regrets])
@@ -390,7 +390,7 @@ class RunStore:
         insert_rows(self._db, "metrics", metrics)
 
     def _sweep(self) -> None:
-        """Set torn checkpoints aside, and drop rows and files of cycles after the last good one."""
+        """Set damaged checkpoints aside, and delete rows and files of cycles after the last intact one."""
         while (checkpoint := self.last_checkpoint()) is not None:
             why = torn(checkpoint.folder)
             if why is None:
@@ -404,7 +404,8 @@ class RunStore:
         for folder in ("episodes", "sequences", "checkpoints"):
             for path in (self.path / folder).iterdir():
                 numbered = path.stem.isdigit() and path.suffix != TORN
-                pruned = folder == "checkpoints" and path.name not in kept  # a kill came between its row and its folder
+                # A kill can come between deleting a checkpoint's row and deleting its folder.
+                pruned = folder == "checkpoints" and path.name not in kept
                 if path.name.startswith(".") or (numbered and (pruned or int(path.stem) > last)):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -418,13 +419,13 @@ class RunStore:
         self.notes.append(f"checkpoint {checkpoint.folder.name} is torn ({why}); set aside as {aside.name}")
 
 
-def _flat(record: Design | Environment, drop: tuple[str, ...] = ()) -> dict[str, Any]:
+def _table_row(record: Design | Environment, drop: tuple[str, ...] = ()) -> dict[str, Any]:
     row = {one.name: plain(getattr(record, one.name)) for one in fields(record) if one.name not in drop}
     return {key: json.dumps(value) if isinstance(value, tuple | dict) else value for key, value in row.items()}
 
 
 def _check_free(path: Path) -> None:
-    """Raises ``RunError`` where the directory holds a run with a cycle, or one that cannot be read."""
+    """Raise ``RunError`` if the directory holds a run with a stored cycle, or one that cannot be read."""
     if not (path / "run.sqlite").exists():
         return
     store = RunStore.read(path)

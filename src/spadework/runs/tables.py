@@ -1,4 +1,4 @@
-"""Episodes and sequences as Parquet: one file of each a cycle."""
+"""Episodes and training rows as Parquet, with one file of each per cycle."""
 
 from __future__ import annotations
 
@@ -66,31 +66,31 @@ SEQUENCES = pa.schema(
 
 
 def write_rows(path: Path, rows: Sequence[Episode] | Sequence[types.TrainingRow], schema: pa.Schema) -> None:
-    """Write records of one kind."""
+    """Write the episodes or the training rows of a cycle."""
     table = pa.Table.from_pylist([plain(row) for row in rows], schema=schema)
     pq.write_table(table, path, compression="zstd")
 
 
 def read_episodes(path: Path) -> list[Episode]:
-    """The episodes of one file. Raises ``RunError`` for one that is damaged."""
+    """The episodes of one file. Raises ``RunError`` for a damaged file."""
     return [_episode(row) for row in _rows(path, EPISODES)]
 
 
 def read_sequences(path: Path) -> list[types.TrainingRow]:
-    """The training rows of one file. Raises ``RunError`` for one that is damaged."""
+    """The training rows of one file. Raises ``RunError`` for a damaged file."""
     lists = ("tokens", "loss_mask", "logprobs", "advantages")
     rows = _rows(path, SEQUENCES)
     return [types.TrainingRow(**{**row, **{key: tuple(row[key]) for key in lists}}) for row in rows]
 
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    """One file of a cycle, as it is. Raises ``RunError`` for one that is damaged."""
+    """The table of one file; columns that an older version lacks are null. Raises ``RunError`` if it is damaged."""
     with _whole(path):
         return pq.read_table(path, schema=schema)
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
-    """Some columns of one file, which may lie deep (``turns.list.element.reward``). Raises ``RunError`` as above."""
+    """Some columns of one file, possibly nested (``turns.list.element.reward``). Raises ``RunError`` if damaged."""
     with _whole(path):
         return pq.ParquetFile(path).read(columns)
 
@@ -121,5 +121,5 @@ def _episode(row: dict[str, Any]) -> Episode:
 
 
 def _turn(row: dict[str, Any]) -> Turn:
-    """Version 0.1 kept observations as programs gave them; a replay compares them with what has passed the door."""
+    """Build a turn. Version 0.1 stored observations as programs returned them; clean them as today's replay does."""
     return Turn(**{**row, "observation": clean(row["observation"]), "malformed": bool(row["malformed"])})

@@ -1,7 +1,7 @@
-"""Trackers of others as sinks: Weights & Biases, MLflow, Trackio. Each is imported only when a config asks for it.
+"""Sinks for external trackers: Weights & Biases, MLflow, Trackio. Each is imported only when a config names it.
 
-A run keeps its name with them in ``RUN/tracker-id``, so that one that is resumed goes on as the same run there. Cycles
-that a killed process had logged beyond its last checkpoint are logged again; the later value stands.
+``RUN/tracker-id`` holds the name of the run at the trackers, so that a resumed run continues there as the same run.
+Cycles that a killed process had logged beyond its last checkpoint are logged again, and the later value counts.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from spadework.runs.metrics import CsvSink, OptionalSink, Sink, TensorBoardSink,
 
 ID_FILE = "tracker-id"
 RUN_TAG = "spadework.run"
-"""Tag by which a run is found again in MLflow."""
+"""MLflow tag by which a resumed run is found."""
 MLFLOW_BATCH = 100
-"""Parameters that MLflow takes at once."""
+"""The most parameters that MLflow accepts in one request."""
 
 
 def open_trackers(config: RunConfig, run: Path, first_cycle: int, note: Callable[[str], None] = print) -> list[Sink]:
-    """The sinks of ``track.to``. One that fails later, or for no fault of the config, is given up with a ``note``.
+    """Open the sinks of ``track.to``. One that fails later, or through no fault of the config, is dropped with a note.
 
-    Raises ``ConfigError`` for one that is not installed, or whose service will not start.
+    Raises ``ConfigError`` for a tracker that is not installed or whose service does not start.
     """
     makers: dict[str, tuple[str, Callable[[], Sink]]] = {
         "tensorboard": ("local", lambda: TensorBoardSink(run / "tensorboard", first_cycle)),
@@ -57,7 +57,7 @@ def open_trackers(config: RunConfig, run: Path, first_cycle: int, note: Callable
 
 
 class WandbSink:
-    """Weights & Biases, as ``WANDB_MODE`` and its other variables say; metrics stand over ``cycle``."""
+    """Logs to Weights & Biases, configured by its own variables such as ``WANDB_MODE``; the x axis is ``cycle``."""
 
     def __init__(self, config: RunConfig, run: Path) -> None:
         import wandb
@@ -70,7 +70,8 @@ class WandbSink:
                 resume="allow",
                 dir=str(run),
                 config=dump_config(config),
-                settings=wandb.Settings(console="off"),  # it would catch the progress display line by line
+                # Otherwise wandb would log every redraw of the progress display as a line.
+                settings=wandb.Settings(console="off"),
             )
         except wandb.Error as error:
             offline = "WANDB_MODE=offline needs no server, and `wandb sync` sends it later"
@@ -87,7 +88,7 @@ class WandbSink:
 
 
 class MlflowSink:
-    """MLflow, at ``MLFLOW_TRACKING_URI`` or where MLflow puts it. Rows that a server did not take go with the next."""
+    """Logs to MLflow at ``MLFLOW_TRACKING_URI`` or its default. Rows that the server missed are sent with the next."""
 
     def __init__(self, config: RunConfig, run: Path) -> None:
         from mlflow.entities import Metric, Param
@@ -102,14 +103,14 @@ class MlflowSink:
             raise ConfigError(f"track.to: mlflow does not start: {error}; look at MLFLOW_TRACKING_URI") from error
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Log a row, after those that wait."""
+        """Log a row, after those that still wait to be sent."""
         now = int(time.time() * 1000)
         kept = {name: value for name, value in metrics.items() if math.isfinite(value)}
         self._waiting.append([self._metric(name, value, now, step) for name, value in kept.items()])
         self._try(self._send)
 
     def close(self) -> None:
-        """Send what waits and mark the run as finished."""
+        """Send the waiting rows and mark the run as finished."""
         self._try(self._send)
         self._try(lambda: self._client.set_terminated(self._id))
 
@@ -128,7 +129,7 @@ class MlflowSink:
         return str(made)
 
     def _try(self, work: Callable[[], None]) -> None:
-        """A tracker that is away stops no training."""
+        """Run ``work``, and only print a failure: a tracker that is unreachable must not stop training."""
         try:
             work()
         except self._refusal as error:
@@ -141,12 +142,12 @@ class MlflowSink:
 
 
 class TrackioSink:
-    """Trackio, in ``TRACKIO_DIR`` or its own folder, or the server that its variables name."""
+    """Logs to Trackio, in ``TRACKIO_DIR`` or its default folder, or to the server that its variables name."""
 
     def __init__(self, config: RunConfig, run: Path) -> None:
         import trackio
 
-        name = f"{run.resolve().name}-{tracker_id(run)}"  # it finds runs by name alone
+        name = f"{run.resolve().name}-{tracker_id(run)}"  # Trackio identifies runs by name alone
         settings = dump_config(config)
         self._run: Any = trackio.init(config.track.project, name, config=settings, resume="allow", embed=False)
 
@@ -160,7 +161,7 @@ class TrackioSink:
 
 
 def tracker_id(run: Path) -> str:
-    """The run's name with trackers; drawn once."""
+    """The run's id at trackers, which is drawn once and stored in the run directory."""
     path = run / ID_FILE
     if not path.exists():
         write_whole(path, _draw)

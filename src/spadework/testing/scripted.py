@@ -1,7 +1,7 @@
-"""The shipped fake: a policy that answers from a function and a trainer that records what it is given.
+"""A scripted fake of model and trainer: the policy answers from a function, and the trainer records its batches.
 
-Token ids are UTF-8 bytes, and bytes that UTF-8 never uses mark the turns, so everything above (chats, masks, sequences,
-stores) runs on it as on a real engine, in seconds and without torch.
+Token ids are UTF-8 bytes, and bytes that never occur in UTF-8 mark the turns. So everything above the engine (chats,
+masks, training rows, stores) runs as with a real model, in seconds and without torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spadework.text import clean
 from spadework.types import Key, derive_seed
 
 Script = Callable[[Sequence[Message], random.Random, int], str]
-"""(messages so far, generator of this request, policy version) -> reply; a prefill is a last assistant message."""
+"""(messages, this request's random generator, policy version) -> reply. A prefill is a final assistant message."""
 
 ROLES = ("system", "user", "assistant", "tool")
 FIRST_ROLE = 0xF8
@@ -30,7 +30,7 @@ END = FIRST_ROLE + len(ROLES)
 
 
 class ByteTemplate:
-    """A reversible chat template over bytes: a role mark, the content, an end mark."""
+    """A reversible chat template over bytes: each message is a role mark, the content and an end mark."""
 
     stop_tokens = frozenset({END})
 
@@ -48,26 +48,26 @@ class ByteTemplate:
         return tuple(text.encode())
 
     def opening(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], prefill: str) -> tuple[int, ...]:
-        """Ids of the messages, the assistant's mark and ``prefill``."""
+        """The token ids of the messages, followed by the assistant's mark and ``prefill``."""
         rendered = [token for message in messages for token in self._render(message)]
         return (*rendered, FIRST_ROLE + ROLES.index("assistant"), *prefill.encode())
 
     def continuation(
         self, history: Sequence[Message], added: Sequence[Message], tools: Sequence[Mapping[str, Any]]
     ) -> tuple[int, ...]:
-        """Ids after a reply: its end mark, the added messages, the assistant's mark."""
+        """The token ids that follow a reply: its end mark, the added messages, and the assistant's mark."""
         return (END, *self.opening(added, tools, ""))
 
     def reply(self, text: str) -> tuple[int, ...]:
-        """Ids of a whole reply."""
+        """The token ids of a complete reply."""
         return (*text.encode(), END)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Text of the ids, marks left out."""
+        """The text of the ids, without the marks."""
         return bytes(tokens).translate(None, _MARKS).decode(errors="replace")
 
     def parse(self, tokens: Sequence[int]) -> list[Message]:
-        """The messages again; an open assistant turn stands last when it has content."""
+        """Parse ids back into messages. An unfinished assistant turn with content becomes the last message."""
         messages = [
             Message(role=ROLES[mark[0] - FIRST_ROLE], content=content.decode(errors="replace"))  # type: ignore[typeddict-item]
             for mark, content in _MESSAGES.findall(bytes(tokens))
@@ -83,7 +83,7 @@ _MESSAGES = re.compile(rb"([%b])([^%b]*)%b?" % (_MARKS[:-1], _MARKS, _MARKS[-1:]
 
 
 class ScriptedPolicy:
-    """Answers from a script. Satisfies ``Policy`` and, for ``TokenChat``, the sampler's protocol."""
+    """A policy that answers from a script. It satisfies ``Policy`` and the sampler protocol of ``TokenChat``."""
 
     def __init__(self, script: Script, run_seed: int = 0) -> None:
         self.script, self.run_seed, self.version = script, run_seed, 0
@@ -96,7 +96,7 @@ class ScriptedPolicy:
         return TokenChat(self, self.template, messages, tools=tools, prefill=prefill)
 
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
-        """Ask the script; the reply is cut at ``max_tokens`` bytes."""
+        """Call the script; its reply is cut off at ``max_tokens`` bytes."""
         rng = random.Random(derive_seed(self.run_seed, *key))
         text = clean(self.script(self.template.parse(tokens), rng, self.version))
         ids = (*text.encode(), END)
@@ -111,11 +111,11 @@ class ScriptedPolicy:
 
     @contextmanager
     def attend(self) -> Iterator[None]:
-        """Answers depend on the key alone: nobody has to wait for anybody."""
+        """Does nothing: a reply depends on its key alone, so no batch has to wait for other episodes."""
         yield
 
     def count_tokens(self, text: str) -> int:
-        """Bytes."""
+        """The number of UTF-8 bytes, which are the tokens of this policy."""
         return len(text.encode())
 
     async def close(self) -> None:
@@ -123,7 +123,7 @@ class ScriptedPolicy:
 
 
 class ScriptedTrainer:
-    """Keeps every batch in ``batches`` and counts versions."""
+    """A trainer that stores every batch in ``batches`` and counts versions."""
 
     caps = Caps(token_ids=True, logprobs=True, fit=True, reference_kl=True, deterministic=True)
 
@@ -137,11 +137,11 @@ class ScriptedTrainer:
         return {"tokens": float(sum(sum(row.loss_mask) for row in batch))}
 
     async def fit(self, batch: Sequence[types.TrainingRow], hp: Hyperparameters) -> Metrics:
-        """Record the batch; a script has nothing to be wrong by."""
+        """Record the batch; there is no loss, because a script has no weights."""
         return {**await self.train(batch, hp), "loss": 0.0}
 
     async def sync(self) -> ScriptedPolicy:
-        """The same policy, a version older."""
+        """The same policy with its version raised by one."""
         self.policy.version += 1
         return self.policy
 
@@ -154,6 +154,6 @@ class ScriptedTrainer:
         self.policy.version = int(json.loads((path / "scripted.json").read_text())["version"])
 
     def export(self, path: Path) -> None:
-        """There are no weights: the version again."""
+        """Write the version, since there are no weights."""
         path.mkdir(parents=True, exist_ok=True)
         self.save(path)

@@ -1,7 +1,7 @@
-"""A stand-in for an inference server: an OpenAI-compatible chat endpoint over a ``ScriptedPolicy``, good or bad.
+"""A stand-in for an inference server: an OpenAI-compatible chat endpoint over a ``ScriptedPolicy``.
 
-For tests and benchmarks, and to try a config without a model (``python -m spadework.testing.stand_in``). It speaks
-real HTTP, gives token ids and log-probabilities as vLLM does when asked, and misbehaves as often as it is told to.
+It serves tests and benchmarks, and lets users try a config without a model (``python -m spadework.testing.stand_in``).
+It speaks real HTTP, returns token ids and log-probabilities on request as vLLM does, and fails at configurable rates.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ from spadework.policies.base import Message, SamplingParams
 from spadework.testing.scripted import ScriptedPolicy
 
 Trouble = Literal["429", "500", "drop", "half_json", "slow", "wrong_ids", "no_choice"]
-"""Refuses, fails, hangs up, sends half a body, trickles without end, contradicts its own ids, answers emptily."""
+"""Ways to fail: refuse, report an error, hang up, send half a body, send bytes slowly without end, return ids that
+contradict the text, return no choice."""
 
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Manners:
-    """How the server behaves."""
+    """The behaviour of the server."""
 
     latency: Callable[[random.Random], float] = lambda rng: 0.0
-    """Seconds before an answer."""
+    """Draws the seconds to wait before an answer."""
     troubles: Mapping[Trouble, float] = field(default_factory=dict)
-    """Trouble -> share of the requests that meet it."""
+    """Way to fail -> share of the requests that fail so."""
     capacity: int = 0
-    """Requests at once; further ones are refused with 429. 0 takes all."""
+    """The most requests at a time; further ones get a 429. 0 accepts all."""
     retry_after: str = ""
-    """Sent with refusals."""
+    """Value of the Retry-After header of a 429; empty sends none."""
     ids: bool = True
-    """Whether it gives token ids and log-probabilities when asked (``return_token_ids``)."""
+    """Whether it returns token ids and log-probabilities on request (``return_token_ids``)."""
     parses_calls: bool = False
-    """Whether tool calls come as ``tool_calls``, as hosted models give them, or stay in the text."""
+    """Whether tool calls are returned as ``tool_calls``, as by hosted models, or stay in the text."""
     models: tuple[str, ...] = ()
-    """Names that it serves: a request for another one gets a 404. Empty takes any."""
+    """Model names that it serves; a request for another one gets a 404. Empty serves any name."""
     refuses: tuple[str, ...] = ()
-    """Fields of a request that it does not know: those are refused by name, with a 422."""
+    """Request fields that it does not know; a request with one gets a 422 that names it."""
 
 
 class StandIn:
-    """``async with StandIn(policy, Manners()) as server``: serves at ``server.url`` until the end.
+    """The server: ``async with StandIn(policy, Manners()) as server`` serves at ``server.url`` within the context.
 
-    ``port`` 0 takes a free one. ``requests`` holds the last bodies, ``met`` counts troubles, ``most`` is the most
-    requests at once.
+    ``port`` 0 takes a free port. ``requests`` holds the last request bodies, ``met`` counts failures by kind, and
+    ``most`` is the largest number of simultaneous requests.
     """
 
     def __init__(self, policy: ScriptedPolicy, manners: Manners | None = None, seed: int = 0, port: int = 0) -> None:
@@ -96,7 +97,7 @@ class StandIn:
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; false when the connection is to be closed."""
+        """Serve one request; returns false when the connection is to be closed."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
         body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))) or b"{}")
@@ -136,7 +137,7 @@ class StandIn:
         return await self._send(writer, 200, json.dumps(answer))
 
     def _refusal(self, path: str, body: Mapping[str, Any]) -> tuple[int, str] | None:
-        """Status and body of what is answered without asking the policy; ``None`` for a request that is served."""
+        """Status and body of an answer that does not need the policy; ``None`` for a request that is to be served."""
         known = self.manners.models
         if path.endswith("/models"):
             return 200, json.dumps({"data": [{"id": name} for name in known]})
@@ -160,7 +161,7 @@ class StandIn:
         return None
 
     async def answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a request; here, whatever its path, to one for a chat completion."""
+        """The answer to a request. This class treats every path as a chat completion; subclasses may not."""
         prompt = self._prompt(body)
         params = SamplingParams(body.get("max_tokens", 16), temperature=body.get("temperature", 1.0))
         sampled = await self.policy.sample(prompt, params, (body.get("seed", 0),))

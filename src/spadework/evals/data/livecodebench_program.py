@@ -1,6 +1,7 @@
-"""The program that runs a candidate solution inside the sandbox: it holds inputs, and never an expected output.
+"""The program that runs a candidate solution inside the sandbox. It is given inputs and never an expected output.
 
-Not imported: its text, with ``CANDIDATE``, ``ENTRY`` and ``LIMIT`` put before it, is a program of the sandbox.
+This module is never imported. Its text becomes a sandbox program once definitions of ``CANDIDATE`` (the solution's
+source), ``ENTRY`` (the method to call) and ``LIMIT`` (characters of output) are put in front of it.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ FROM_STAR = (
 
 
 def names():
-    """What a solution finds without importing it, as in the benchmark's own harness."""
+    """The names that a solution can use without importing them, as in the benchmark's own harness."""
     found = {"__name__": "__main__", "exit": sys.exit, "quit": sys.exit}
     for module in FROM_STAR:
         exec(f"import {module}\nfrom {module} import *", found)
@@ -73,7 +74,7 @@ class CandidateEnv:
         return self.by_call(json.loads(action)) if ENTRY else self.by_text(action)
 
     def by_text(self, text):
-        """Run it as a script."""
+        """Run the solution as a script."""
         sys.stdin, sys.stdout = Input(text), Output()
         given, printed = sys.stdin, sys.stdout
         space = names()
@@ -83,7 +84,7 @@ class CandidateEnv:
         return printed.getvalue() or " ", 0.0, False, False, {}
 
     def by_call(self, arguments):
-        """Call the method that the problem names."""
+        """Call the method of the solution that the problem names."""
         sys.stdout = Output()
         space = names()
         exec(self.code, space)

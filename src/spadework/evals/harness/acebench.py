@@ -1,8 +1,8 @@
-"""ACEBench's prompts, parser, simulated APIs and checker, as evalscope carries them, without evalscope around them.
+"""ACEBench's prompts, parser, simulated APIs and checker, loaded from evalscope's files without importing evalscope.
 
-Importing evalscope imports every benchmark's dependencies, down to a model hub and an embedder. The files that ACEBench
-needs import nothing but each other, so they are loaded from where the wheel put them, under a name of their own. Only
-the loop between agent, user and APIs is ours: theirs is written for its clients and traces.
+Importing evalscope would import the dependencies of every benchmark, including a model hub and an embedder. The files
+that ACEBench needs import only each other, so they are loaded straight from the installed wheel under a package name of
+our own. Only the loop between agent, user and APIs is ours, because evalscope's loop is tied to its clients and traces.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 Ask = Callable[[list[tuple[str, str]]], Awaitable[str]]
-"""A model: the next message after (role, text) pairs."""
+"""Asks a model for the next message, given the conversation as (role, text) pairs."""
 _LANGUAGE = "en"
 _ALIAS, _WORLD = "spadework_acebench", "spadework_acebench_world"
 
 
 def _package(name: str, folder: Path) -> None:
-    """A folder as an importable package whose ``__init__`` is not run."""
+    """Register a folder as an importable package without running its ``__init__``."""
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [str(folder)]
     sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -37,7 +37,7 @@ def _part(name: str) -> Any:
 
 
 def _strings(source: Path) -> dict[str, str]:
-    """Names that a file sets to a plain string."""
+    """The names that a file assigns plain strings to, with those strings; the file is parsed and not run."""
     nodes = [node for node in ast.parse(source.read_text("utf-8")).body if isinstance(node, ast.Assign)]
     return {
         node.targets[0].id: node.value.value
@@ -48,7 +48,7 @@ def _strings(source: Path) -> dict[str, str]:
     }
 
 
-_found = importlib.util.find_spec("evalscope")  # finds it without importing it
+_found = importlib.util.find_spec("evalscope")  # this locates the package without importing it
 _root = Path((_found.submodule_search_locations or [""])[0] if _found else "")
 _package(_ALIAS, _root / "benchmarks" / "acebench")
 _package(_WORLD, _root / "third_party" / "acebench")
@@ -56,13 +56,13 @@ _checker, _parser, _prompts, _scenarios = map(_part, ("checker", "parser", "prom
 _scenarios.VENDORED_PACKAGE = _WORLD
 _constants = _strings(_root / "benchmarks" / "acebench" / "rollout.py")
 UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError)
-"""What their parser raises on a message that holds no calls."""
+"""The exceptions that ACEBench's parser raises on a message without calls."""
 FINISHED, NUDGE = _constants["FINISH_MARKER"], _constants["DECODE_ERROR_NUDGE"]
 
 
 @dataclass
 class Scene:
-    """One task being played."""
+    """The state of one task while it is played."""
 
     category: str
     """``agent_multi_step`` or ``agent_multi_turn``."""
@@ -70,55 +70,55 @@ class Scene:
     functions: Sequence[Any]
     classes: Sequence[str]
     world: Mapping[str, Any]
-    """The simulated APIs by class."""
+    """Instances of the simulated APIs, by class name."""
     transcript: str = ""
     calls: list[str] = field(default_factory=list)
-    """What the agent addressed to the APIs."""
+    """The agent's messages to the APIs."""
     finished: bool = False
 
     @classmethod
     def begin(cls, row: Mapping[str, Any], category: str) -> Scene:
-        """The scene of a row of the data, its APIs in their initial state."""
+        """Start the task of one row of the data, with its APIs in their initial state."""
         world = _scenarios.load_scenario_instances(row["initial_config"], row["involved_classes"], _LANGUAGE)
         return cls(category, row["question"], row["function"], row["involved_classes"], world)
 
     async def agent(self, ask: Ask) -> str:
-        """The agent's next message: each time one prompt with the transcript so far, as the protocol has it."""
+        """The agent's next message. As the protocol demands, every request is one prompt with the whole transcript."""
         system, user = _prompts.build_agent_prompts(
             self.transcript, self.functions, self.classes, self.category, _LANGUAGE
         )
         return await ask([("system", system), ("user", user)])
 
     def tell(self, sender: str, message: Any) -> None:
-        """Add a line to the transcript."""
+        """Append a message to the transcript."""
         self.transcript += f"{sender}:{message}\n"
 
     def execute(self, message: str) -> list[Any]:
-        """Run the calls in a message. Raises one of ``UNREADABLE`` when it holds none."""
+        """Run the calls in a message. Raises one of ``UNREADABLE`` when the message holds none."""
         self.calls.append(message)
         decoded = _parser.decode_execution_calls(message)
         return [self._call(name, arguments) for call in decoded for name, arguments in call.items()]
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        """One call, on every API that has the method: they share the device's state by inheritance."""
+        """Run one call on every API that has the method, because the APIs share the device's state by inheritance."""
         methods = [getattr(api, name, None) for api in self.world.values() if not name.startswith("_")]
         outcome: Any = f"Error during execution: name '{name}' is not defined"
         try:
             for method in filter(callable, methods):
                 outcome = method(**arguments)
-        except Exception as error:  # noqa: BLE001 - told to the agent
+        except Exception as error:  # noqa: BLE001 - the agent sees the error as the call's result
             outcome = f"Error during execution: {error}"
-        return _plain(outcome)
+        return _shown_to_agent(outcome)
 
     def graded(self, answer: Any, milestones: Any) -> tuple[bool, float, str]:
-        """Whether the end state is right, the share of milestones passed, and what is wrong."""
+        """Grade the end state: whether it is right, the share of milestones that were passed, and what is wrong."""
         verdict = _checker.check_agent_end_state(_scenarios.snapshot_states(self.world), answer)
         process = _checker.milestone_accuracy(self.calls, milestones)
         return verdict["valid"], 1.0 if verdict["valid"] else process, "" if verdict["valid"] else str(verdict["error"])
 
 
 async def play(scene: Scene, agent: Ask, user: Ask | None, steps: int) -> None:
-    """Play a scene to its end, or for ``steps`` messages of anybody after the first."""
+    """Play a task until it ends, or until ``steps`` messages (of anyone) have followed the first."""
     if scene.category == "agent_multi_step":
         await _multi_step(scene, agent, steps)
     elif user is not None:
@@ -126,7 +126,7 @@ async def play(scene: Scene, agent: Ask, user: Ask | None, steps: int) -> None:
 
 
 async def _multi_step(scene: Scene, agent: Ask, steps: int) -> None:
-    """Agent and APIs alone. The transcript holds what the agent was told, never what it said itself."""
+    """Play with the agent and the APIs alone. The transcript holds what the agent was shown, never its own messages."""
     sender, message = "user", scene.question
     for step in range(steps):
         if sender == "agent":
@@ -144,7 +144,7 @@ async def _multi_step(scene: Scene, agent: Ask, steps: int) -> None:
 
 
 async def _multi_turn(scene: Scene, agent: Ask, user: _User, steps: int) -> None:
-    """User, agent and APIs; what the agent says without a call goes to the user."""
+    """Play with user, agent and APIs. An agent message without a call is passed on to the user."""
     sender, message, receiver = "user", await user.speak(), "agent"
     for step in range(steps):
         scene.tell(sender, message)
@@ -161,7 +161,7 @@ async def _multi_turn(scene: Scene, agent: Ask, user: _User, steps: int) -> None
 
 
 class _User:
-    """The simulated user's side of the conversation."""
+    """The simulated user with its side of the conversation."""
 
     def __init__(self, scene: Scene, ask: Ask) -> None:
         system = _prompts.build_user_simulator_prompt(scene.question, scene.classes, _LANGUAGE)
@@ -169,7 +169,7 @@ class _User:
         self._ask = ask
 
     async def speak(self, heard: str = "") -> str:
-        """What the user says next, after what the agent said."""
+        """The user's next message, in answer to the agent's message ``heard``."""
         if heard:
             self._heard.append(("user", heard.removeprefix("user:").removeprefix("agent:")))
         said = await self._ask(self._heard)
@@ -178,7 +178,7 @@ class _User:
 
 
 def _calls_something(message: str) -> bool:
-    """Whether a message is for the APIs: a bracket that opens and closes on one line, and calls that can be read."""
+    """Whether a message is for the APIs: it has a bracketed list on one line that parses as calls."""
     if not re.search(r"\[.*\]", message):
         return False
     try:
@@ -188,8 +188,8 @@ def _calls_something(message: str) -> bool:
     return True
 
 
-def _plain(outcome: Any) -> Any:
-    """A result as the agent is shown it: text that is JSON is read again, what JSON cannot hold becomes text."""
+def _shown_to_agent(outcome: Any) -> Any:
+    """A call's result in the form that the agent sees: JSON text is parsed, and what JSON cannot hold becomes text."""
     try:
         return json.loads(outcome if isinstance(outcome, str) else json.dumps(outcome))
     except (TypeError, ValueError):

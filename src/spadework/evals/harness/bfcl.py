@@ -1,7 +1,7 @@
-"""BFCL's own handler loop and checker, with a policy where it has its clients.
+"""BFCL's own handler loop and checker, run with a ``Policy`` in place of a vendor's client.
 
-Their evaluation runner is not used: importing it asks for every vendor's client. What it does for one multi-turn entry
-besides calling the checker is ``judge``.
+BFCL's evaluation runner is not used, because importing it requires the client package of every vendor. ``judge`` does
+what that runner does for one multi-turn entry.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from spadework.evals.harness_policy import HarnessPolicy, HarnessReply
 
 Entry = dict[str, Any]
 Step = list[dict[str, dict[str, Any]]] | str
-"""A step of the model as their checker reads it: calls, or what was said instead."""
+"""One model step in the form that BFCL's checker reads: a list of calls, or the text of a message without calls."""
 
-base_handler.print = lambda *_: None  # their loop tells every step on standard output
+base_handler.print = lambda *_: None  # BFCL's loop prints every step to standard output
 
 
 def load(category: str) -> tuple[list[Entry], list[list[list[str]]]]:
-    """Entries of a category with their tools, and for each the gold calls of every turn."""
+    """The entries of a category with their tools, and the gold calls of each entry's turns."""
     entries = load_dataset_entry(f"multi_turn_{category}")
     gold = {row["id"]: row["ground_truth"] for row in load_ground_truth_entry(f"multi_turn_{category}")}
     return entries, [gold[entry["id"]] for entry in entries]
 
 
 def converse(speaker: HarnessPolicy, entry: Entry) -> list[list[Step]]:
-    """Play one entry, for each turn the steps. Changes ``entry``. Blocks: run it in a thread."""
+    """Play one entry and return the model's steps of each turn. Modifies ``entry``. Blocks: run it in a thread."""
     handler = _Handler(speaker)
     try:
         turns, _ = handler.inference(entry, include_input_log=False, exclude_state_log=True)
@@ -47,7 +47,7 @@ def converse(speaker: HarnessPolicy, entry: Entry) -> list[list[Step]]:
 
 
 def judge(turns: Sequence[Sequence[Step]], gold: list[list[str]], entry: Entry) -> Mapping[str, Any]:
-    """The checker's verdict: ``valid``, and where it is false ``error_type`` and ``error_message``."""
+    """The checker's verdict: ``valid``, and, where that is false, ``error_type`` and ``error_message``."""
     if len(turns) != len(gold):
         return {"valid": False, "error_type": "multi_turn:force_terminated", "error_message": f"in turn {len(turns)}"}
     decoded = [
@@ -62,7 +62,7 @@ def judge(turns: Sequence[Sequence[Step]], gold: list[list[str]], entry: Entry) 
 
 
 def decode(step: Step) -> list[str]:
-    """A step as the Python calls that their executor evaluates; empty where nothing was called."""
+    """A step as the Python call expressions that BFCL's executor evaluates; empty for a message without calls."""
     if isinstance(step, str):
         return []
     calls: list[str] = convert_to_function_call(
@@ -72,24 +72,24 @@ def decode(step: Step) -> list[str]:
 
 
 def _callable_here(name: str) -> bool:
-    """Whether a bare name would be found where their executor evaluates a call."""
+    """Whether a bare name would resolve in the namespace in which BFCL's executor evaluates a call."""
     return hasattr(builtins, name) or name in vars(multi_turn_utils)
 
 
 def _harmless(name: str) -> str:
-    """A tool's name as their executor may evaluate it; what else Python knows by it becomes an unknown name."""
+    """A called name that is safe to evaluate: one that Python would resolve to something else is made unknown."""
     return f"tool_{name}" if _callable_here(name) else name
 
 
 def _as_step(calls: Sequence[Call]) -> Step:
-    """Calls as a step. One whose name or keys are no identifiers cannot be a tool's, and would be evaluated as code."""
+    """Calls as a step. The executor evaluates names as code, so a name or key that is no identifier becomes text."""
     words = [word for call in calls for word in (call.name, *call.arguments)]
     odd = [word for word in words if not word.isidentifier()]
     return f"no identifier: {odd[0]!r}" if odd else [{call.name: call.arguments} for call in calls]
 
 
 class _Handler(base_handler.BaseHandler):  # type: ignore[misc, name-defined, unused-ignore]
-    """Their function-calling loop; every request goes to a ``HarnessPolicy``."""
+    """BFCL's function-calling loop with every request sent to a ``HarnessPolicy``."""
 
     def __init__(self, speaker: HarnessPolicy) -> None:
         super().__init__(_unique(), temperature=0.0, registry_name="spadework", is_fc_model=True)
@@ -132,11 +132,11 @@ class _Handler(base_handler.BaseHandler):  # type: ignore[misc, name-defined, un
 
 
 def _unique() -> str:
-    """Their executor keeps the tools' state in its module, under the model's name: each play needs its own."""
+    """A model name for one play. BFCL's executor keeps tool state in module globals named by the model's name."""
     return f"spadework{uuid.uuid4().hex}"
 
 
 def _forget(name: str) -> None:
-    """Drop that state again."""
+    """Delete the tool state that BFCL's executor kept under ``name``."""
     for key in [key for key in list(vars(multi_turn_utils)) if key.startswith(name)]:
         del vars(multi_turn_utils)[key]

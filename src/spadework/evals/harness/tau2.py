@@ -1,7 +1,8 @@
-"""tau2-bench's own orchestrator, environments, users and evaluator, with policies where it has its client.
+"""tau2-bench's own orchestrator, environments, users and evaluator, run with policies in place of its model client.
 
-Its one way to a model is the function ``generate`` over a large client library; agent and user here are its classes
-with that one call replaced, so that library need not be installed: ``stand_in`` lets the import pass without it.
+tau2-bench reaches models only through its function ``generate``, over a large client library. Agent and user here are
+tau2-bench's classes with that one call replaced, so the library need not be installed. ``stand_in`` makes tau2-bench
+importable without it.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from spadework.evals.harness_policy import HarnessPolicy, HarnessReply
 from spadework.policies.base import Message
 
 _UNUSED = ("litellm", "litellm.caching", "litellm.caching.caching", "litellm.main", "pandas")
-"""What it imports and a play never uses: its client of models, and tables for its own reports."""
+"""Modules that tau2-bench imports and a play never uses: its model client, and pandas for its reports."""
 
 
 class _Unused(ModuleType):
-    """A module in which every name is a class without use."""
+    """A module in which every name is an empty class."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -36,7 +37,7 @@ class _Unused(ModuleType):
 
 @contextmanager
 def stand_in() -> Iterator[None]:
-    """While inside, imports of what is never used succeed where it is missing; afterwards no trace is left."""
+    """A context in which imports of the unused modules succeed where they are missing. Leaving it removes the fakes."""
     missing = [name for name in _UNUSED if importlib.util.find_spec(name.split(".")[0]) is None]
     for name in missing:
         sys.modules[name] = _Unused(name)
@@ -61,20 +62,20 @@ with stand_in():
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of one play."""
+    """The outcome of one play."""
 
     reward: float
     ended: str
-    """Why, in the harness's words."""
+    """The reason why the play ended, in the harness's words."""
     messages: int
     last: str
-    """The last thing said."""
+    """The text of the last message."""
     parts: dict[str, float]
-    """The reward by what it is made of."""
+    """The components of the reward, by name."""
 
 
 class SilentAgentError(Exception):
-    """The agent's reply held neither text nor a call: the harness has no message for that."""
+    """The agent's reply held neither text nor a call, which a tau2-bench message cannot represent."""
 
 
 def load(domain: str) -> list[Any]:
@@ -83,11 +84,11 @@ def load(domain: str) -> list[Any]:
 
 
 def play(domain: str, task: Any, agent: HarnessPolicy, user: HarnessPolicy, limits: tuple[int, int]) -> Played:
-    """Play one task; ``limits`` are steps and errors. Blocks: run it in a thread. Raises ``FaultError``."""
+    """Play one task; ``limits`` are (steps, errors). It blocks: run it in a thread. Raises ``FaultError``."""
     environment = registry.get_env_constructor(domain)()
     try:
         user_tools = environment.get_user_tools()
-    except ValueError:  # this domain's user has none
+    except ValueError:  # the user of this domain has no tools
         user_tools = None
     orchestrator = Orchestrator(
         domain=domain,
@@ -112,7 +113,7 @@ def play(domain: str, task: Any, agent: HarnessPolicy, user: HarnessPolicy, limi
 
 
 class _Agent(LLMAgent):  # type: ignore[misc, unused-ignore]
-    """Their agent, with the same prompt and history, whose replies come from a ``HarnessPolicy``."""
+    """tau2-bench's agent with its prompt and history; the replies come from a ``HarnessPolicy``."""
 
     def __init__(self, speaker: HarnessPolicy, tools: list[Any], policy: str) -> None:
         super().__init__(tools=tools, domain_policy=policy)
@@ -130,7 +131,7 @@ class _Agent(LLMAgent):  # type: ignore[misc, unused-ignore]
 
 
 class _User(UserSimulator):  # type: ignore[misc, unused-ignore]
-    """Their simulated user, whose replies come from a ``HarnessPolicy``."""
+    """tau2-bench's simulated user; the replies come from a ``HarnessPolicy``."""
 
     def __init__(self, speaker: HarnessPolicy, tools: list[Any] | None, instructions: str) -> None:
         super().__init__(tools=tools, instructions=instructions)
@@ -148,7 +149,7 @@ class _User(UserSimulator):  # type: ignore[misc, unused-ignore]
 
 
 def _flipped(state: Any) -> list[Any]:
-    """The history with the roles of user and agent exchanged, by their method, and with the replies as sampled."""
+    """The history with the roles of user and agent swapped by tau2-bench's method, and with replies as sampled."""
     flipped = list(state.flip_roles())
     for message, turned in zip(state.messages, flipped, strict=True):
         if isinstance(message, UserMessage):
@@ -161,11 +162,13 @@ def _single(message: Any) -> list[Any]:
 
 
 def _ask(speaker: HarnessPolicy, history: Sequence[Any], tools: Sequence[Any]) -> HarnessReply:
-    return speaker.reply_in_thread([_told(message) for message in history], [tool.openai_schema for tool in tools])
+    return speaker.reply_in_thread(
+        [_our_message(message) for message in history], [tool.openai_schema for tool in tools]
+    )
 
 
-def _told(message: Any) -> Message:
-    """Their message as ours: what was sampled stands as it was, a given call is written out."""
+def _our_message(message: Any) -> Message:
+    """Convert tau2-bench's message to ours: a sampled reply keeps its raw text; other calls are written out as text."""
     if isinstance(message, ToolMessage):
         return Message(role="tool", content=message.content or "")
     if not isinstance(message, AssistantMessage):

@@ -1,1 +1,1 @@
-"""One module a suite: ``INFO`` says what it is, ``make(options)`` gives its ``Benchmark``."""
+"""One module per suite. ``INFO`` describes the suite, and ``make(name, options)`` opens it as a ``Benchmark``."""

@@ -1,4 +1,4 @@
-"""ACEBench-Agent: multi-step and multi-turn tasks against simulated APIs, scored by the state they end in."""
+"""ACEBench-Agent: multi-step and multi-turn tasks with simulated APIs, scored by the APIs' final state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spadework.errors import ConfigError
 from spadework.evals.harness_policy import HarnessPolicy
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting, tries
-from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
+from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_settings, versions
 from spadework.policies.base import Message, Policy, SamplingParams
 from spadework.text import decode
 from spadework.types import Key
@@ -48,25 +48,27 @@ A second model plays the user of the multi-turn tasks.""",
 def make(name: str, options: SuiteOptions) -> AceBench:
     """Open the suite. Raises ``ConfigError`` when the data, the package or the user's model is missing."""
     if options.user is None:
-        raise ConfigError(f"{name}: the simulated user needs a model of its own: give --user-endpoint URL")
+        raise ConfigError(
+            f"{name}: a second model must play the simulated user: give --user-endpoint URL and --user-model NAME"
+        )
     return AceBench(name, options, options.user)
 
 
 def texts(options: SuiteOptions) -> Iterator[tuple[str, str]]:
-    """What a corpus must not hold: each task's request."""
+    """Each task's request as (id, text), for the contamination check."""
     if options.data is not None:
         yield from ((row["id"], row["question"]) for row in load(options.data))
 
 
 def check_data(path: Path) -> str:
-    """What a user's folder holds. Raises ``ConfigError``."""
+    """Describe the contents of a user's folder. Raises ``ConfigError`` where it cannot be used."""
     counts = Counter(row["category"] for row in load(path))
-    told = ", ".join(f"{counts[name]} of {total} {name}" for name, total in ROWS.items())
-    return f"{path}: {told} tasks"
+    found = ", ".join(f"{counts[name]} of {total} {name}" for name, total in ROWS.items())
+    return f"{path}: {found} tasks"
 
 
 class AceBench:
-    """Every task; it scores 1 when all graded state of its APIs is right."""
+    """The benchmark. A task scores 1 when all graded state of its APIs is right."""
 
     def __init__(self, name: str, options: SuiteOptions, user: Policy) -> None:
         require("evalscope", VERSION, ())
@@ -77,14 +79,14 @@ class AceBench:
         preset = chosen_preset(INFO, options)
         self._sampling, self._extra, self._trials = preset.sampling, dict(preset.extra), preset.trials
         self._rows = {row["id"]: row for row in load(options.data)}
-        told = hashlib.sha256(json.dumps(self._rows, sort_keys=True).encode()).hexdigest()
+        digest = hashlib.sha256(json.dumps(self._rows, sort_keys=True).encode()).hexdigest()
         self.setting = Setting(
             name,
             options.preset,
-            sampling_told(preset),
+            sampling_settings(preset),
             versions("evalscope"),
             aggregate="groups",
-            data=f"{options.data.name} sha256 {told}",
+            data=f"{options.data.name} sha256 {digest}",
             notes=(
                 f"the user is played by {options.user_name or 'a model without a name'}",
                 "the simulated user's own lines are marked as the assistant's, not as the system's",
@@ -92,7 +94,7 @@ class AceBench:
         )
 
     def items(self) -> Sequence[Item]:
-        """Multi-step tasks, then multi-turn ones; the tries of one beside each other."""
+        """Multi-step tasks, then multi-turn ones; the tries at one task follow each other."""
         return [
             item
             for row in self._rows.values()
@@ -100,7 +102,7 @@ class AceBench:
         ]
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
-        """Play one task and grade the state it ends in."""
+        """Play one task and grade its final state."""
         row = self._rows[item.unit]
         scene = self._harness.Scene.begin(row, row["category"])
         agent = HarnessPolicy(policy, self._sampling, (*key, 0))
@@ -123,7 +125,7 @@ class AceBench:
 
 
 def _asked(speaker: HarnessPolicy) -> Any:
-    """The function that the loop calls for a reply: (role, text) pairs in, a text without thinking out."""
+    """Adapt a policy to the loop's ``Ask``: it takes (role, text) pairs and returns a reply without thinking."""
 
     async def ask(messages: list[tuple[str, str]]) -> str:
         history = [Message(role=role, content=text) for role, text in messages]  # type: ignore[typeddict-item]
@@ -133,9 +135,9 @@ def _asked(speaker: HarnessPolicy) -> Any:
 
 
 def load(folder: Path) -> list[dict[str, Any]]:
-    """The English agent tasks under a folder, each with its gold end state. Raises ``ConfigError``."""
+    """The English agent tasks under a folder, each with its gold final state. Raises ``ConfigError``."""
     if not folder.is_dir():
-        raise ConfigError(f"{folder}: no folder; see `spadework eval --data-help acebench`")
+        raise ConfigError(f"{folder}: there is no such folder; see `spadework eval --data-help acebench`")
     rows: dict[str, dict[str, Any]] = {}
     gold: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
@@ -151,8 +153,8 @@ def load(folder: Path) -> list[dict[str, Any]]:
                 rows[str(row["id"])] = _task(row, category, path)
     tasks = [{**row, **_gold(row, gold, folder)} for row in rows.values()]
     if not tasks:
-        raise ConfigError(f"{folder}: holds no row of an agent category; see `spadework eval --data-help acebench`")
-    return sorted(tasks, key=lambda row: (row["category"], _number(row["id"])))
+        raise ConfigError(f"{folder}: no file in it holds an agent task; see `spadework eval --data-help acebench`")
+    return sorted(tasks, key=lambda row: (row["category"], _last_number(row["id"])))
 
 
 def _rows_of(path: Path) -> list[Mapping[str, Any]]:
@@ -166,7 +168,7 @@ def _rows_of(path: Path) -> list[Mapping[str, Any]]:
             else [json.loads(x) for x in text.split("\n") if x.strip()]
         )
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: neither JSON lines nor Parquet: {error}") from None
+        raise ConfigError(f"{path}: the file is neither JSON lines nor Parquet: {error}") from None
     return [row for row in rows if isinstance(row, dict) and "id" in row]
 
 
@@ -186,7 +188,9 @@ def _task(row: Mapping[str, Any], category: str, path: Path) -> dict[str, Any]:
 def _gold(task: Mapping[str, Any], answers: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     found = answers.get(task["id"]) or task["rubric"]
     if not found or "ground_truth" not in found:
-        raise ConfigError(f"{folder}: {task['id']} has no gold end state: no `rubric`, and no row in possible_answer/")
+        raise ConfigError(
+            f"{folder}: {task['id']} has no gold end state: it has no `rubric`, and no row in possible_answer/"
+        )
     return {"ground_truth": _decoded(found["ground_truth"]), "mile_stone": _decoded(found.get("mile_stone")) or []}
 
 
@@ -194,5 +198,5 @@ def _decoded(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _number(name: str) -> int:
+def _last_number(name: str) -> int:
     return int((re.findall(r"\d+", name) or ["0"])[-1])

@@ -1,4 +1,4 @@
-r"""AIME 2025 and 2026: thirty problems with a whole number from 0 to 999, many tries each, the last box."""
+r"""AIME 2025 and 2026: 30 problems whose answers are integers from 0 to 999; the last ``\boxed`` of a reply counts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ from spadework.errors import ConfigError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.questions import Grade, Question, QuestionSuite
 from spadework.evals.records import Setting
-from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, data_told, sampling_told, versions
+from spadework.evals.registry import (
+    Preset,
+    SuiteInfo,
+    SuiteOptions,
+    chosen_preset,
+    data_fingerprint,
+    sampling_settings,
+    versions,
+)
 from spadework.policies.base import SamplingParams
 from spadework.text import clean_json, decode
 
 ASK = "Reason step by step, then give the final answer, a whole number, in \\boxed{}."
 PROBLEMS = 30
-"""Of one year: both papers."""
+"""Number of problems of one year, which has two papers."""
 
 INFO = SuiteInfo(
     summary="AIME of one year: the mean over tries, whole numbers from 0 to 999",
@@ -34,11 +42,11 @@ of America, so none are shipped: take them from its site, or from one of the dat
 
 
 def make(name: str, options: SuiteOptions) -> Benchmark:
-    """The suite over the user's file."""
+    """Open the suite with the user's file."""
     assert options.data is not None
     preset = chosen_preset(INFO, options)
     setting = Setting(
-        name, options.preset, sampling_told(preset), versions("math-verify"), data=data_told(options.data)
+        name, options.preset, sampling_settings(preset), versions("math-verify"), data=data_fingerprint(options.data)
     )
     judges = ConfinedGrader("spadework.envs.judges")
     grade, questions = partial(_grade, judges), load(options.data)
@@ -46,7 +54,7 @@ def make(name: str, options: SuiteOptions) -> Benchmark:
 
 
 def check_data(path: Path) -> str:
-    """What a user's file holds. Raises ``ConfigError``."""
+    """Describe the contents of a user's file. Raises ``ConfigError`` where it cannot be used."""
     found = len(load(path))
     more = "" if found == PROBLEMS else f"; a whole year has {PROBLEMS}"
     return f"{path}: {found} problems{more}"
@@ -60,11 +68,11 @@ def load(path: Path) -> list[Question]:
         problem, answer = row.get("problem") or row.get("question"), str(row.get("answer", "")).strip()
         if not isinstance(problem, str) or not answer.isdigit() or int(answer) > 999:
             raise ConfigError(
-                f"{where}: a text `problem` and an `answer` from 0 to 999 are wanted; found {sorted(row)}"
+                f"{where}: the line needs a text `problem` and an integer `answer` from 0 to 999; it has {sorted(row)}"
             )
         name = str(row.get("id", row.get("problem_idx", number)))
         if name in questions:
-            raise ConfigError(f"{where}: the id {name!r} stands on an earlier line already")
+            raise ConfigError(f"{where}: an earlier line has the id {name!r} already")
         questions[name] = Question(name, data=(problem.strip(), str(int(answer))))
     return list(questions.values())
 
@@ -84,10 +92,10 @@ def jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
         except ValueError as error:
             raise ConfigError(f"{path}, line {number}: not valid JSON: {error}") from None
         if not isinstance(row, dict):
-            raise ConfigError(f"{path}, line {number}: an object is wanted, not a {type(row).__name__}")
+            raise ConfigError(f"{path}, line {number}: the line must be a JSON object, not a {type(row).__name__}")
         rows.append((number, row))
     if not rows:
-        raise ConfigError(f"{path}: holds no line")
+        raise ConfigError(f"{path}: the file is empty")
     return rows
 
 
@@ -96,7 +104,7 @@ async def _pose(question: Question, trial: int) -> str:
 
 
 async def _grade(judges: ConfinedGrader, question: Question, trial: int, reply: str) -> Grade:
-    """By the last box. A plain number is compared here; what else a model boxes is judged where it can be killed."""
+    """Grade the last box. A plain integer is compared here; anything else goes to a process that can be killed."""
     given, answer = last_box(reply) or "", question.data[1]
     if not given or (given.isascii() and given.isdigit()):
         return Grade(float(given.lstrip("0") == answer.lstrip("0") and bool(given)), given)

@@ -1,4 +1,4 @@
-"""BFCL v4 multi-turn: the official loop, tools and checker; data and all from the wheel."""
+"""BFCL v4 multi-turn, with the official loop, tools, checker and data from the package ``bfcl-eval``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spadework.evals.registry import (
     SuiteInfo,
     SuiteOptions,
     chosen_preset,
-    sampling_told,
+    sampling_settings,
     versions,
 )
 from spadework.policies.base import Policy, SamplingParams
@@ -38,7 +38,7 @@ def make(name: str, options: SuiteOptions) -> Bfcl:
 
 
 def texts(options: SuiteOptions) -> Iterator[tuple[str, str]]:
-    """What a corpus must not hold: each entry's requests."""
+    """Each entry's requests as (id, text), for the contamination check."""
     harness = _harness()
     for category in CATEGORIES:
         for entry, _ in zip(*harness.load(category), strict=True):
@@ -46,13 +46,15 @@ def texts(options: SuiteOptions) -> Iterator[tuple[str, str]]:
 
 
 class Bfcl:
-    """200 entries of each category; an entry scores 1 when the checker finds every turn right."""
+    """The benchmark of 200 entries per category. An entry scores 1 when the checker accepts every turn."""
 
     def __init__(self, name: str, options: SuiteOptions) -> None:
         self._harness = harness = _harness()
         preset = chosen_preset(INFO, options)
         self._sampling = preset.sampling
-        self.setting = Setting(name, options.preset, sampling_told(preset), versions("bfcl-eval"), aggregate="groups")
+        self.setting = Setting(
+            name, options.preset, sampling_settings(preset), versions("bfcl-eval"), aggregate="groups"
+        )
         self._entries: dict[str, tuple[dict[str, Any], list[list[str]]]] = {}
         self._items: list[Item] = []
         for category in CATEGORIES:
@@ -61,7 +63,7 @@ class Bfcl:
                 self._items += tries(entry["id"], category, preset.trials)
 
     def items(self) -> Sequence[Item]:
-        """All 800 entries, category by category; the tries of one beside each other."""
+        """All 800 entries, category by category; the tries at one entry follow each other."""
         return self._items
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
@@ -86,7 +88,7 @@ class Bfcl:
 
 def _harness() -> Any:
     require("bfcl-eval", VERSION, ("tree_sitter_java", "tree_sitter_javascript", "overrides", "tenacity", "filelock"))
-    # their package makes folders for results where it stands, unless told where else
+    # On import, the package creates folders for results in the current directory unless it is given another place.
     os.environ.setdefault("BFCL_PROJECT_ROOT", str(cache_dir() / "bfcl"))
     from spadework.evals.harness import bfcl
 

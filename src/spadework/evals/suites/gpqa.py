@@ -1,4 +1,4 @@
-"""GPQA-Diamond: four choices, shuffled anew at each pass, and a parser that takes the letter however it is written."""
+"""GPQA-Diamond: four choices, shuffled at each pass, and a parser that accepts many ways to write the letter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from spadework.errors import ConfigError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.questions import Grade, Question, QuestionSuite
 from spadework.evals.records import Setting
-from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, data_told, sampling_told, versions
+from spadework.evals.registry import (
+    Preset,
+    SuiteInfo,
+    SuiteOptions,
+    chosen_preset,
+    data_fingerprint,
+    sampling_settings,
+    versions,
+)
 from spadework.policies.base import SamplingParams
 from spadework.types import derive_seed
 
@@ -36,20 +44,20 @@ _WRAP = r"[\[\s*_`$\\{]*(?:text|mathrm|mathbf|boxed)?[\[\s*_`{]*"
 _SAID = re.compile(
     rf"(?i:answer|choice|option)[\s*_`]*(?i:is|:|=)?[\s*_`:]*{_WRAP}(?:\(\s*([A-Da-d])\s*\)|\(?([A-D])(?![A-Za-z]))"
 )
-"""A small letter counts in brackets alone: "the answer is a matter of taste"."""
+"""A lower-case letter counts only in brackets, or "the answer is a matter of taste" would mean A."""
 _ALONE = re.compile(r"[\s(\[*_`$]*([A-D])[\s)\].*_`$]*(?:[).:].*)?", re.IGNORECASE)
 
 
 def make(name: str, options: SuiteOptions) -> Benchmark:
-    """The suite over the user's file."""
+    """Open the suite with the user's file."""
     assert options.data is not None
     preset = chosen_preset(INFO, options)
-    setting = Setting(name, options.preset, sampling_told(preset), versions(), data=data_told(options.data))
+    setting = Setting(name, options.preset, sampling_settings(preset), versions(), data=data_fingerprint(options.data))
     return QuestionSuite(setting, preset.sampling, preset.trials, load(options.data), _pose, _grade)
 
 
 def check_data(path: Path) -> str:
-    """What a user's file holds. Raises ``ConfigError``."""
+    """Describe the contents of a user's file. Raises ``ConfigError`` where it cannot be used."""
     found = len(load(path))
     return f"{path}: {found} questions" + ("" if found == ROWS else f"; the Diamond set has {ROWS}")
 
@@ -63,7 +71,7 @@ def load(path: Path) -> list[Question]:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     missing = [name for name in ("Question", *CHOICES) if not rows or name not in rows[0]]
     if missing:
-        raise ConfigError(f"{path}: no column {missing[0]!r}; see `spadework eval --data-help gpqa`")
+        raise ConfigError(f"{path}: there is no column {missing[0]!r}; see `spadework eval --data-help gpqa`")
     questions: dict[str, Question] = {}
     for number, row in enumerate(rows, 1):
         texts = [str(row[column] or "").strip() for column in ("Question", *CHOICES)]
@@ -77,14 +85,14 @@ def load(path: Path) -> list[Question]:
 
 
 def shuffled(question: Question, trial: int) -> tuple[list[str], str]:
-    """The choices in the order of a pass, and the right letter: both follow from the question and the pass."""
+    """The choices in the order of a pass, and the right letter. Question and pass seed the shuffle."""
     order = list(range(4))
     random.Random(derive_seed(0, "gpqa", question.id, trial)).shuffle(order)
     return [question.data[1 + place] for place in order], LETTERS[order.index(0)]
 
 
 def read_letter(reply: str) -> str:
-    """The letter that a reply settles on: its last box, else its last "answer is", else a last line of one letter."""
+    """The letter of a reply's answer: in the last box, else the last "answer is X", else a final line of one letter."""
     text = strip_thinking(reply)
     boxed = _ALONE.fullmatch(re.sub(r"\\(?:text|mathrm|mathbf)\s*\{(.*?)\}", r"\1", last_box(text) or ""))
     if boxed:

@@ -1,7 +1,7 @@
-"""LiveCodeBench v6: programs against hidden tests, each program in an instance of the sandbox, the outputs judged here.
+"""LiveCodeBench v6: programs are run on hidden tests in the sandbox, and their outputs are compared here.
 
-A program never sees what is expected of it, and has what every program of the sandbox has: no file, no network, no
-process, 6 CPU seconds a test, 1 GiB.
+A program never sees an expected output. It runs under the limits of every sandbox program: no files, no network, no
+subprocesses, 6 CPU seconds per test, 1 GiB of memory.
 """
 
 from __future__ import annotations
@@ -24,12 +24,20 @@ from spadework.errors import ConfigError, ProgramError
 from spadework.evals.benchmark import Benchmark
 from spadework.evals.questions import Grade, Question, QuestionSuite
 from spadework.evals.records import Setting
-from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, data_told, sampling_told, versions
+from spadework.evals.registry import (
+    Preset,
+    SuiteInfo,
+    SuiteOptions,
+    chosen_preset,
+    data_fingerprint,
+    sampling_settings,
+    versions,
+)
 from spadework.evals.suites.aime import jsonl
 from spadework.policies.base import SamplingParams
 
 MOST_OUTPUT = 2_000_000
-"""Characters of one test's output."""
+"""The most characters that one test may print."""
 LIMITS = Limits(
     cpu_seconds=6.0, load_seconds=10.0, wall_seconds=60.0, memory_mb=1_024, max_observation=MOST_OUTPUT, max_turns=10**6
 )
@@ -54,7 +62,7 @@ _BLOCK = re.compile(r"```[ \t]*(?:python3?|py)?[ \t]*\n(.*?)(?:\n[ \t]*)?```", r
 
 @dataclass(frozen=True, slots=True)
 class CodingProblem:
-    """One problem; ``entry`` names the method that tests call, empty where they are texts for standard input."""
+    """One problem. ``entry`` names the method that tests call; it is empty where tests use standard input."""
 
     text: str
     starter: str
@@ -63,17 +71,17 @@ class CodingProblem:
 
 
 def make(name: str, options: SuiteOptions) -> Benchmark:
-    """The suite over the user's file."""
+    """Open the suite with the user's file."""
     assert options.data is not None
     if options.sandbox is None:
-        raise ConfigError(f"{name}: needs a sandbox to run programs in")
+        raise ConfigError(f"{name}: the suite needs a sandbox to run programs in")
     preset = chosen_preset(INFO, options)
     setting = Setting(
         name,
         options.preset,
-        sampling_told(preset),
+        sampling_settings(preset),
         versions(),
-        data=data_told(options.data),
+        data=data_fingerprint(options.data),
         notes=("graded in this package's sandbox: standard library and numpy, no threads, virtual time",),
     )
     grader = _Grader(options.sandbox)
@@ -81,13 +89,13 @@ def make(name: str, options: SuiteOptions) -> Benchmark:
 
 
 def texts(options: SuiteOptions) -> Iterator[tuple[str, str]]:
-    """What a corpus must not hold: each problem's statement."""
+    """Each problem's statement as (id, text), for the contamination check."""
     if options.data is not None:
         yield from ((question.id, question.data.text) for question in load(options.data))
 
 
 def check_data(path: Path) -> str:
-    """What a user's file holds. Raises ``ConfigError``."""
+    """Describe the contents of a user's file. Raises ``ConfigError`` where it cannot be used."""
     questions = load(path)
     tests = sum(len(question.data.tests) for question in questions)
     more = "" if len(questions) == PROBLEMS else f"; v6 has {PROBLEMS}"
@@ -108,7 +116,7 @@ def load(path: Path) -> list[Question]:
                 tuple((str(test["input"]), str(test["output"])) for test in tests),
             )
             if not problem.tests:
-                raise ValueError("no test")
+                raise ValueError("it has no tests")
             name = str(row["question_id"])
             if name in questions:
                 raise ValueError(f"question_id {name} stands on an earlier line already")
@@ -119,16 +127,16 @@ def load(path: Path) -> list[Question]:
 
 
 def read_program(reply: str) -> str:
-    """The last fenced block of a reply; empty without one."""
+    """The last fenced block of a reply; empty where there is none."""
     blocks = _BLOCK.findall(strip_thinking(reply))
     return str(blocks[-1]) if blocks else ""
 
 
 class _TextOnly(pickle.Unpickler):
-    """Reads a pickled text. Whatever would need a class or a function is refused, so nothing can run."""
+    """Unpickles a text and nothing else. A pickle that refers to a class or function is refused, so no code can run."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
-        raise pickle.UnpicklingError(f"the tests ask for {module}.{name}; only a text is taken")
+        raise pickle.UnpicklingError(f"the pickled tests refer to {module}.{name}; only a text is taken")
 
 
 def _tests(cell: str) -> list[dict[str, Any]]:
@@ -150,7 +158,7 @@ class _Grader:
         self._sandbox = sandbox
 
     async def grade(self, question: Question, trial: int, reply: str) -> Grade:
-        """1 when every test passes; stops at the first that does not. Raises ``SandboxError``."""
+        """Score 1 when every test passes; stop at the first that fails. Raises ``SandboxError``."""
         problem: CodingProblem = question.data
         program = read_program(reply)
         if not program:
@@ -163,39 +171,39 @@ class _Grader:
                 for given, expected in problem.tests:
                     step = await session.step(_arguments(given) if problem.entry else given)
                     if not (_same_value if problem.entry else same_output)(step.observation, expected):
-                        return _told(program, passed, problem, "wrong output")
+                        return _graded(program, passed, problem, "wrong output")
                     passed += 1
             finally:
                 await session.close()
         except ProgramError as error:
-            return _told(program, passed, problem, f"{error.fault.code} {error.fault.message}"[:300])
+            return _graded(program, passed, problem, f"{error.fault.code} {error.fault.message}"[:300])
         return Grade(1.0, program, {"passed": passed, "tests": len(problem.tests)})
 
 
-def _told(program: str, passed: int, problem: CodingProblem, why: str) -> Grade:
+def _graded(program: str, passed: int, problem: CodingProblem, why: str) -> Grade:
     return Grade(0.0, program, {"passed": passed, "tests": len(problem.tests), "why": why})
 
 
 def harness(program: str, entry: str) -> str:
-    """A program of the sandbox whose ``step`` runs the candidate on one input and tells what it gave."""
+    """A sandbox program whose ``step`` runs the candidate on one input and returns what it printed or returned."""
     head = f"CANDIDATE = {program!r}\nENTRY = {entry!r}\nLIMIT = {MOST_OUTPUT}\n"
     return head + (Path(__file__).parents[1] / "data" / "livecodebench_program.py").read_text("utf-8")
 
 
 def _arguments(given: str) -> str:
-    """One JSON value a line, as the list of a call's arguments."""
+    """Parse a test input, one JSON value per line, into a JSON list of call arguments."""
     return "[" + ",".join(line for line in given.splitlines() if line.strip()) + "]"
 
 
 def _same_value(found: str, expected: str) -> bool:
     try:
         return bool(json.loads(found) == json.loads(expected))
-    except (ValueError, RecursionError):  # no JSON, or nested without end
+    except (ValueError, RecursionError):  # invalid JSON, or JSON that is nested too deeply
         return found.strip() == expected.strip()
 
 
 def same_output(found: str, expected: str) -> bool:
-    """The same lines but for blanks at their ends, or line by line the same decimal numbers."""
+    """Whether two outputs agree: equal lines up to trailing blanks, or equal decimal numbers line by line."""
     one, two = ([line.strip() for line in text.strip().splitlines()] for text in (found, expected))
     return len(one) == len(two) and all(a == b or _same_numbers(a, b) for a, b in zip(one, two, strict=True))
 

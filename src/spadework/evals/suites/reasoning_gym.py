@@ -1,4 +1,4 @@
-"""Reasoning-Gym's hard tasks in four categories: eight fixed problems a task, a win only at full score."""
+"""Reasoning-Gym's hard tasks in four categories, with eight fixed problems per task; only a full score is a win."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from spadework.evals.registry import (
     SuiteInfo,
     SuiteOptions,
     chosen_preset,
-    data_told,
+    data_fingerprint,
     needs,
-    sampling_told,
+    sampling_settings,
     versions,
 )
 from spadework.policies.base import SamplingParams
 from spadework.types import WIN
 
 EPISODES = (432, 68, 489, 121, 120, 318, 406, 165)
-"""Which problems of each data set are asked."""
+"""The indices of the problems that are asked from each data set."""
 ASK = "Think step by step, then give the final answer between <answer> and </answer>."
 _TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
@@ -41,15 +41,15 @@ Other tasks may be given as a JSON file: {"TASK": {"category": "math", "config":
 
 
 def make(name: str, options: SuiteOptions) -> Benchmark:
-    """The suite over the shipped tasks, or the user's."""
+    """Open the suite with the shipped tasks, or with those of the user's file."""
     needs("reasoning_gym", "pip install 'spadework[eval]'")
     preset = chosen_preset(INFO, options)
     setting = Setting(
         name,
         options.preset,
-        sampling_told(preset),
+        sampling_settings(preset),
         versions("reasoning-gym"),
-        data=data_told(options.data) if options.data else "",
+        data=data_fingerprint(options.data) if options.data else "",
         notes=("the sentence that asks for answer tags is ours",),
     )
     grader = _Grader()
@@ -65,12 +65,12 @@ SHIPPED = Path(__file__).parents[1] / "data" / "reasoning_gym_hard.json"
 
 
 def check_data(path: Path) -> str:
-    """What a user's file holds. Raises ``ConfigError``."""
+    """Describe the contents of a user's file. Raises ``ConfigError`` where it cannot be used."""
     return f"{path}: {len(load(path))} tasks"
 
 
 def load(path: Path) -> dict[str, dict[str, Any]]:
-    """Tasks with category and parameters. Raises ``ConfigError``."""
+    """The tasks of a file, with category and parameters, by name. Raises ``ConfigError``."""
     try:
         tasks = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -83,7 +83,7 @@ def load(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_answer(reply: str) -> str | None:
-    """The last answer tag, else the last box; ``None`` without either."""
+    """The content of the last answer tag, else of the last box; ``None`` where there is neither."""
     tags = _TAG.findall(strip_thinking(reply))
     return tags[-1].strip() if tags else last_box(reply)
 
@@ -93,17 +93,17 @@ class _Grader:
         self._confined = ConfinedGrader("spadework.evals.suites.reasoning_gym_tasks")
 
     async def problem(self, question: Question) -> dict[str, Any]:
-        """Question and stored answer."""
+        """The generated problem: its question and stored answer."""
         task, config, index = question.data
         problem: dict[str, Any] = await self._confined.prepare(task, config=config, index=index)
         return problem
 
     async def pose(self, question: Question, trial: int) -> str:
-        """The package's question, and how to answer."""
+        """The package's question with instructions for the answer's form."""
         return f"{(await self.problem(question))['question']}\n\n{ASK}"
 
     async def grade(self, question: Question, trial: int, reply: str) -> Grade:
-        """A win at full score."""
+        """Score 1 where the package gives the answer its full score, else 0."""
         given = read_answer(reply)
         if given is None:
             return Grade(0.0)
@@ -112,5 +112,5 @@ class _Grader:
         return Grade(float(score >= WIN), given, {"partial": round(score, 4)})
 
     async def close(self) -> None:
-        """Kill the workers."""
+        """End the worker processes."""
         await self._confined.close()

