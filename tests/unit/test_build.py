@@ -10,7 +10,8 @@ from spadework.errors import ConfigError
 
 
 def test_a_prompt_of_the_configs_own_is_not_for_another_domain() -> None:
-    config = load_config("laptop")
+    shot = "[{observation = 'Say yes.', reply = 'yes'}]"
+    config = load_config("laptop", [f"play.few_shots={shot}"])
     games, tools = build_play(config), build_play(config, "tool_use")
     assert config.play.system is not None and config.play.few_shots
     assert games.opening[0]["content"] == config.play.system

@@ -143,18 +143,21 @@ def seconds(read: Callable[[str], object], text: str) -> float:
 
 @pytest.mark.parametrize("mark", UNCLOSED)
 def test_unclosed_marks_are_read_at_once(mark: str) -> None:
+    """100,000 characters take under 50 ms where a million additions take 10: a busy machine slows both."""
     text = mark * (100_000 // len(mark))
     for read in READERS:
-        assert seconds(read, text) < 0.05
+        taken = seconds(read, text)
+        assert taken < 0.05 or taken < 5 * seconds(lambda _: sum(range(1_000_000)), "")
 
 
 @pytest.mark.parametrize("mark", UNCLOSED)
 @pytest.mark.parametrize("end", ENDS)
-def test_twice_the_text_takes_twice_the_time(mark: str, end: str) -> None:
-    once, twice = (f"<think></think>{mark * (length // len(mark))}{end}" for length in (60_000, 120_000))
+def test_the_time_grows_as_the_text_does(mark: str, end: str) -> None:
+    """Four times the text takes about four times the time; sixteen times would be quadratic."""
+    once, more = (f"<think></think>{mark * (length // len(mark))}{end}" for length in (30_000, 120_000))
     for read in READERS:
-        longer = seconds(read, twice)
-        assert longer < 0.005 or longer < 2.5 * seconds(read, once) or longer < 2.5 * seconds(read, once)
+        longer = seconds(read, more)
+        assert longer < 0.005 or longer < 8 * seconds(read, once)
 
 
 def test_the_scanner_imports_the_standard_library_only() -> None:

@@ -42,9 +42,9 @@ def print_summary(store: RunStore, console: Console) -> None:
 
 
 def _gap_table(gaps: list[Gap]) -> Table:
-    table = Table(title="held-out games: share won, with 95 % intervals", title_justify="left")
-    for heading in ("games", "when", "no hint", "own hint", "another's hint", "own minus none", "work unasked"):
-        table.add_column(heading, justify="left" if heading in ("games", "when") else "right")
+    table = Table(title="share of held-out games won, with 95 % intervals", title_justify="left")
+    for heading in ("held out", "when", "no hint", "own hint", "another's hint", "own minus none", "work unasked"):
+        table.add_column(heading, justify="left" if heading in ("held out", "when") else "right")
     for group in dict.fromkeys(gap.group for gap in gaps):
         for gap in [one for one in gaps if one.group == group]:
             when = "start" if gap.cycle == START else f"cycle {gap.cycle + 1}"

@@ -37,7 +37,8 @@ def test_a_fixed_pool_designs_nothing():
 
 
 def test_anchors_are_hinted_once_and_short_limits_bind():
-    found = estimate(load_config("laptop"))
+    sizes = ["run.cycles=12", "designer.environments=4", "play.episodes=8", "play.max_turns=3", "play.max_tokens=48"]
+    found = estimate(load_config("scripted", [*sizes, "pool.anchors=['a','b','c','d']", "designer.every=2"]))
     assert found.episodes == 12 * 64 + 6 * 32 + 4 * 8
     assert found.episode_tokens.most == 3 * 48
 
