@@ -93,7 +93,7 @@ def test_both_layouts_are_read_and_counted(layout, tmp_path: Path) -> None:
 def test_data_that_cannot_be_used_is_told_by_file_and_key(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="data-help"):
         acebench.load(tmp_path / "none")
-    with pytest.raises(ConfigError, match="agent category"):
+    with pytest.raises(ConfigError, match="holds an agent task"):
         acebench.load(tmp_path)
     bad = row("agent_multi_step", 0)
     (tmp_path / "a.json").write_text(json.dumps(bad))

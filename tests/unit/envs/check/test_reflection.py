@@ -8,6 +8,7 @@ import types
 import pytest
 
 from spadework.envs.check import reflection
+from spadework.domains.games import GAMES
 from spadework.envs.check.static import check_source
 from spadework.envs.contract import ALLOWED_IMPORTS
 
@@ -22,7 +23,7 @@ class GoodEnv:
 
 
 def codes(line: str) -> set[str]:
-    return {finding.code for finding in check_source(f"{line}\n{GOOD}", "games")}
+    return {finding.code for finding in check_source(f"{line}\n{GOOD}", GAMES)}
 
 
 @pytest.mark.parametrize(
@@ -129,5 +130,5 @@ def test_what_the_seed_rules_is_not(line: str) -> None:
 )
 def test_player_text_is_no_format(step: str, refused: bool) -> None:
     source = GOOD.replace("return action, 0.0, True, False, {}", step)
-    found = {finding.code for finding in check_source(source, "games")}
+    found = {finding.code for finding in check_source(source, GAMES)}
     assert ("ENV106" in found) is refused

@@ -13,8 +13,10 @@ from spadework.errors import SandboxError
 
 T = TypeVar("T")
 RETRY_SECONDS = 0.02
-GIVE_UP_SECONDS = 60.0
+HOPELESS_SECONDS = 5.0
 """Wall seconds of waiting after which an open fails, if nothing of the sandbox is left that could end."""
+GIVE_UP_SECONDS = 20.0
+"""Wall seconds after which it fails in any case: those that hold descriptors may be waiting for this very open."""
 
 
 class OutOfDescriptors(SandboxError):
@@ -46,8 +48,9 @@ class Queue:
         """
         with contextlib.suppress(OutOfDescriptors):
             return await attempt()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         async with self._turn:
-            loop = asyncio.get_running_loop()
             hopeless_since = loop.time()
             while True:
                 if make_room():
@@ -56,5 +59,6 @@ class Queue:
                 try:
                     return await attempt()
                 except OutOfDescriptors:
-                    if loop.time() - hopeless_since > GIVE_UP_SECONDS:
+                    now = loop.time()
+                    if now - hopeless_since > HOPELESS_SECONDS or now - began > GIVE_UP_SECONDS:
                         raise
