@@ -235,7 +235,7 @@ def test_a_study_with_failed_runs_says_so(tmp_path: Path, capsys: pytest.Capture
     for job in ("start:901", "designer:11"):
         assert main(["study", str(file), "--out", str(out), "--only", job]) == 0
     assert main(["study", str(file), "--out", str(out), "--only", "fixed:11"]) == 2
-    assert "pool.per_cycle is 9" in capsys.readouterr().err
+    assert "pool.per_cycle draws 9" in capsys.readouterr().err
     assert main(["study", str(file), "--out", str(out), "--report-only", "--json"]) == 1
     printed = json.loads(capsys.readouterr().out)
     assert (printed["runs"], printed["finished"]) == (2, 1)

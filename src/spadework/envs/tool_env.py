@@ -155,7 +155,8 @@ class ToolUseBaseEnv:
 
     def _run(self, call: Call) -> Any:
         """The tool's result; where it raises, an ``error``, and the state is as it was before the call."""
-        before = Snapshot(self)
+        # The history only grows, and walking it at every call would make a long play quadratic. No tool changes tools.
+        before = Snapshot(self, skip=[self._call_history, self._tools])
         try:
             result = self._dispatch(call)
         except (MemoryError, SchemaError):

@@ -91,7 +91,9 @@ def test_eval_data_is_checked(tmp_path: Path, aime_file: Path, gpqa_file: Path) 
     assert "6 questions; the Diamond set has 198" in suite_module("gpqa").check_data(gpqa_file)
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"problem": "x", "answer": "1000"}\n')
-    with pytest.raises(ConfigError, match="line 1: the line needs a text `problem` and an integer `answer` from 0 to 999"):
+    with pytest.raises(
+        ConfigError, match="line 1: the line needs a text `problem` and an integer `answer` from 0 to 999"
+    ):
         suite_module("aime2025").check_data(broken)
     with pytest.raises(ConfigError, match="no column 'Question'"):
         suite_module("gpqa").check_data(broken)

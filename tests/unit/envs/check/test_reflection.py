@@ -7,8 +7,8 @@ import types
 
 import pytest
 
-from spadework.envs.check import reflection
 from spadework.domains.games import GAMES
+from spadework.envs.check import reflection
 from spadework.envs.check.static import check_source
 from spadework.envs.contract import ALLOWED_IMPORTS
 

@@ -21,7 +21,7 @@ from spadework.selfplay.pool.files import read_pool
 
 ENVIRONMENTS = shipped("examples") / "environments"
 BROKEN = sorted(path for path in (ENVIRONMENTS / "broken").glob("*.py") if ".fixed" not in path.name)
-QUICK = RuntimeChecks(limits=Limits(cpu_seconds=0.6))
+QUICK = RuntimeChecks(limits=Limits(cpu_seconds=0.3))
 
 
 def check_folder(folder: Path) -> dict[str, Checked]:
