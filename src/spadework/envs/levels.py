@@ -47,7 +47,7 @@ def at_level(source: str, level: int) -> str:
 def _of_program(source: str) -> Levels | None:
     try:
         body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
     for node in body:
         if isinstance(node, ast.ClassDef) and node.name.endswith("Env") and node.name not in BASE_CLASSES:

@@ -25,7 +25,7 @@ def parse(source: str) -> ast.Module:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(source)
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (ValueError, RecursionError, MemoryError, SystemError) as error:
         raise SyntaxError(str(error) or "nested too deeply") from error
 
 

@@ -55,7 +55,7 @@ _package(_WORLD, _root / "third_party" / "acebench")
 _checker, _parser, _prompts, _scenarios = map(_part, ("checker", "parser", "prompts", "scenarios"))
 _scenarios.VENDORED_PACKAGE = _WORLD
 _constants = _strings(_root / "benchmarks" / "acebench" / "rollout.py")
-UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError)
+UNREADABLE = (SyntaxError, ValueError, TypeError, AttributeError, RecursionError, MemoryError, SystemError)
 """The exceptions that ACEBench's parser raises on a message without calls."""
 FINISHED, NUDGE = _constants["FINISH_MARKER"], _constants["DECODE_ERROR_NUDGE"]
 

@@ -27,7 +27,7 @@ def fingerprint(source: str, *, numbers: bool = True) -> str:
     """
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return hashlib.sha256(source.encode()).hexdigest()
     names: dict[str, int] = {}
     parts: list[str] = []

@@ -361,7 +361,7 @@ def without_fences(source: str) -> str:
         return source
     try:
         ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return _FENCE.sub("", source)
     return source
 
