@@ -186,9 +186,6 @@ PROGRAMS = (
     acting("a play that sleeps at its birth", "_become_play", "lock.acquire()", "ENV205"),
     acting("a play that exits at its birth", "_become_play", "__import__('os')._exit(0)", "ENV208"),
     acting(
-        "a play that says something else at its birth", "_become_play", "__import__('os').write(3, b'no')", "ENV208"
-    ),
-    acting(
         "a play that hangs up at its birth",
         "_become_play",
         "(__import__('os').closerange(3, 99), lock.acquire())",

@@ -124,7 +124,7 @@ class Instance:
 
     def _start_fault(self, data: bytes, *, heard: bool) -> FaultError:
         """Why a child is not ready: one that was forked has run its program by then, which is to blame for it."""
-        if self.forked and self.exited.done() and not data:  # after a wrong word its death is our doing, or no news
+        if self.forked and self.exited.done():
             return death(self.exited.result())
         if self.forked and heard:
             return ProgramError(wire.DIED, "broke the protocol: it did not say that it was ready")
