@@ -1,4 +1,4 @@
-"""What a tool-use design is asked to be about beside its document: a variant of task and a service, drawn by seed."""
+"""Variants of tool-use tasks. Besides its document, a design is given a variant and a service, drawn by seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIANTS = {
         "was changed for it, and its part of the plan is empty",
     ),
 }
-"""Variant -> its weight among the draws, and what makes it."""
+"""Variant -> (its weight in the draw, its description for the designer)."""
 SERVICES = (
     "retail orders",
     "travel booking",
@@ -32,11 +32,11 @@ SERVICES = (
     "smart home",
     "project tracker",
 )
-"""Kinds of service; each is as likely as the others."""
+"""Kinds of service, each equally likely."""
 
 
 def draw_task(seed: int) -> Task:
-    """The task of one attempt."""
+    """Draw the task of one design attempt."""
     rng = random.Random(seed)
     weights = [weight for weight, _ in VARIANTS.values()]
     return describe_task(rng.choices(tuple(VARIANTS), weights)[0], rng.choice(SERVICES))

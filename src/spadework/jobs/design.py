@@ -81,7 +81,7 @@ async def design_pool(config: RunConfig, book: PoolBook, n: int, jobs: int, note
 
 
 def _rejected_ids(path: Path) -> list[str]:
-    """The ids in a file of rejections. Raises ``ConfigError`` for a line that is no rejection, e.g. half of one."""
+    """The ids in a file of rejections. Raises ``ConfigError`` for any other line, such as a half-written one."""
     try:
         lines = path.read_text("utf-8").split("\n") if path.exists() else []
         return [str(json.loads(line)["id"]) for line in lines if line.strip()]

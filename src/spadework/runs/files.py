@@ -115,7 +115,7 @@ def _take(file: IO[str]) -> bool:
 
 @contextmanager
 def on_disk(path: Path, advice: str) -> Iterator[None]:
-    """Turn a full disk, missing rights and the like into a ``RunError`` that names ``path`` and gives ``advice``."""
+    """Turn errors such as a full disk or missing rights into a ``RunError`` with ``path`` and ``advice``."""
     try:
         yield
     except sqlite3.OperationalError as error:

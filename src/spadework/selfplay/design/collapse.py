@@ -1,4 +1,4 @@
-"""The alarm for a designer that writes one thing over and over (faults.md, 26)."""
+"""An alarm for mode collapse of the designer: it writes nearly the same program again and again."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from spadework.selfplay.design.novelty import fingerprint
 from spadework.types import Design
 
 FEWEST = 8
-"""Designs below which nothing is said: a few always look alike."""
+"""The alarm stays silent for fewer designs than this, since a few may look alike by chance."""
 MAX_STRUCTURE_SHARE = 1 / 3
-"""Share of the designs with one structure above which the alarm goes off."""
+"""The alarm goes off when a larger share of the designs has one structure."""
 
 
 class CollapseAlarm:
-    """Looks at the last ``designer.recent`` designs, accepted or not.
+    """Watches the last ``designer.recent`` designs, accepted or not.
 
     Args:
-        settings: how many designs, and where the alarm goes off.
-        diversity: of programs, in [0, 1] (Vendi score over n).
+        settings: how many designs are watched, and at which diversity the alarm goes off.
+        diversity: computes the diversity of programs, in [0, 1] (Vendi score over n).
     """
 
     def __init__(self, settings: DesignerSection, diversity: Callable[[Sequence[str]], float]) -> None:
@@ -30,7 +30,7 @@ class CollapseAlarm:
         self._sources: deque[str] = deque(maxlen=settings.recent)
 
     def look(self, designs: Iterable[Design]) -> tuple[dict[str, float], list[str]]:
-        """Take in a cycle's designs; metrics, and a line for each thing that is wrong. Nothing of a cycle without."""
+        """Add a cycle's designs; returns metrics and a line per problem, both empty for a cycle without designs."""
         written = [design.source for design in designs if design.source and design.fault is None]
         self._sources.extend(written)
         if not written:
@@ -47,7 +47,7 @@ class CollapseAlarm:
         return metrics, lines
 
     def state_dict(self) -> dict[str, Any]:
-        """The designs that it looks at."""
+        """The watched designs."""
         return {"sources": list(self._sources)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -56,6 +56,6 @@ class CollapseAlarm:
 
 
 def largest_structure_share(sources: Iterable[str]) -> float:
-    """Share of programs that agree in structure, whatever their names, texts and numbers; NaN without any."""
+    """The share of programs with the most common structure, ignoring names, texts and numbers; NaN without programs."""
     counts = Counter(fingerprint(source, numbers=False) for source in sources)
     return max(counts.values()) / counts.total() if counts else math.nan

@@ -1,7 +1,7 @@
-"""The designer's stage: document and examples in, validated environment with a hint out (method section 2, step 1).
+"""The design stage: from a document and examples to a validated environment with a hint (method section 2, step 1).
 
-An attempt and a hint are pieces of work of their own, so that a program is played while its hint is being written;
-``fill_slot`` does one after the other.
+Writing a program and writing its hint are separate steps, so that the program can be played while its hint is written.
+``fill_slot`` runs the two steps one after the other.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from spadework.text import word_ends
 from spadework.types import Design, Document, Environment, Fault, Key, Segment, derive_seed
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
-"""(skill, rng, fits) -> examples for the prompt."""
+"""(skill, random generator, whether a program still fits the budget) -> examples for the prompt."""
 WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[Hint | None]]
-"""(policy, source, what validation knows of it, key, conversation to continue) -> hint."""
+"""(policy, source, result of its validation, key, conversation to continue) -> hint; ``None`` if none is clean."""
 
 Checking = Callable[[], AbstractContextManager[None]]
-"""Gives what is held while a program is checked."""
+"""Makes the context in which a program is checked, which holds back other work for the CPU."""
 
 TWIN = "COPY same structure and numbers as an accepted design"
 
 ModelCheck = Callable[[Policy, str, Key], Awaitable[tuple[str, ...]]]
-"""(policy, source, key) -> why the program is rejected."""
+"""(policy, source, key) -> reasons for rejecting the program; empty where it passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesignTools:
-    """What the designer calls. It knows the corpus, memory, validation and hints through these callables alone."""
+    """What the designer uses of other stages, as callables, so that it does not depend on those stages."""
 
     document: Callable[[int], Document] | None
-    """Draws a document from a seed; none without a corpus."""
+    """Draws a document from a seed; ``None`` without a corpus."""
     examples: DrawExamples
     validate: Callable[[str], Awaitable[JudgedProgram]]
     hint: WriteHint
     check: ModelCheck | None = None
-    """Asks the policy whether a validated program can be won; ``None`` where it is not asked."""
+    """Lets the policy judge a program that passed validation; ``None`` where that check is off."""
     document_tokens: int | None = None
-    """Tokens kept of a document; all of it when unset."""
+    """The most tokens that are kept of a document; ``None`` for no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotResult:
-    """What one slot gave: every attempt, and the environment if one was accepted."""
+    """The result of one slot: every attempt, and the environment if one was accepted."""
 
     slot: int
     designs: tuple[Design, ...]
@@ -66,9 +66,10 @@ class SlotResult:
 
 
 def refuse_twin(result: SlotResult, seen: SeenPrograms | None, playing: Collection[str] = ()) -> SlotResult:
-    """Slots that are filled at once may have written the same program: the later one is a copy.
+    """Reject the program of a slot if a slot that was filled at the same time has written the same program.
 
-    ``seen`` of ``None`` allows copies of old programs; one that is in play (``playing``, by id) is never played twice.
+    ``seen`` of ``None`` allows copies of old programs. A program that is in play (its id is in ``playing``) is never
+    accepted a second time.
     """
     environment = result.environment
     if environment is None:
@@ -89,11 +90,11 @@ def cut_to_tokens(document: Document, limit: int, count: Callable[[str], int]) -
 
 
 def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
-    """The skills of a design cycle: a window over all of them that moves on by its own width (method section 2).
+    """The skills of a design cycle: a window over all skills that advances by its own width (method section 2).
 
     Args:
-        settings: of the designer, settled: they name the skills (``domains.settings``).
-        cycle: one in which the designer writes.
+        settings: the designer's settings after ``domains.settings`` has named the skills.
+        cycle: a cycle in which the designer writes.
     """
     skills, width = settings.skills, settings.active_skills or len(settings.skills)
     start = (cycle // settings.every) * width % len(skills)
@@ -102,7 +103,7 @@ def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A design that is not finished: what was asked, and what the model has written so far."""
+    """The parts of a design that is not finished yet."""
 
     id: str
     cycle: int
@@ -120,7 +121,7 @@ class _Draft:
     segments: tuple[Segment, ...] = ()
 
     def sampled(self, completion: Completion, segments: tuple[Segment, ...]) -> _Draft:
-        """With what the model wrote."""
+        """A copy that holds what the model wrote."""
         reply = self.prefill + completion.text
         source, repaired = extract_program(reply)
         return dataclasses.replace(self, reply=reply, source=source, repaired=repaired, segments=segments)
@@ -176,25 +177,25 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A program that passed validation: ``environment`` can be played, and its hint is still to be written."""
+    """A program that passed validation. Its ``environment`` can be played before its hint is written."""
 
     draft: _Draft
     verdict: JudgedProgram
     environment: Environment
 
     def refused(self, finding: str) -> Design:
-        """Its design, rejected after all."""
+        """The record of the design as rejected with ``finding``."""
         return self.draft.design(findings=(finding,), ran=True)
 
 
 class Designer:
-    """Writes environments.
+    """Writes environments with a policy.
 
     Args:
-        settings: of the designer.
-        memory: the share of the prompt that examples may take.
+        settings: the designer's settings.
+        memory: how many examples and how many of their tokens go into a prompt.
         domain: the kind of environment that is designed.
-        run_seed: seeds documents and examples.
+        run_seed: seeds the choice of documents and examples.
         tools: corpus, memory, validation and hints, as callables.
     """
 
@@ -214,7 +215,7 @@ class Designer:
         )
 
     async def fill_slot(self, policy: Policy, cycle: int, slot: int) -> SlotResult:
-        """Try until an environment is accepted, at most ``attempts`` times."""
+        """Attempt designs until an environment is accepted, at most ``attempts`` times."""
         designs: list[Design] = []
         for attempt in range(self.settings.attempts):
             tried = await self.attempt(policy, cycle, slot, attempt)
@@ -228,9 +229,9 @@ class Designer:
     async def attempt(
         self, policy: Policy, cycle: int, slot: int, attempt: int, checking: Checking = nullcontext
     ) -> Design | Candidate:
-        """Write and judge one program: a candidate, or the design that was rejected or met a fault.
+        """Write and check one program; returns a candidate, or a design that was rejected or ended in a fault.
 
-        What ``checking`` gives is held while the program runs.
+        The program is checked within the context of ``checking``.
         """
         with policy.attend():
             skills = active_skills(self.settings, cycle)
@@ -254,7 +255,7 @@ class Designer:
             return Candidate(draft, verdict, draft.environment("", self.domain.name, policy.version))
 
     async def write_hint(self, policy: Policy, candidate: Candidate) -> tuple[Design, Environment | None]:
-        """The candidate's hint, which makes it an environment; without a clean one its design is rejected."""
+        """Write the candidate's hint, which completes the environment. Without a clean hint its design is rejected."""
         draft = candidate.draft
         history = draft.messages if self.settings.skeleton else ()
         key = hint_key(draft.cycle, draft.slot, draft.attempt)

@@ -1,6 +1,6 @@
 """The bundled example environments: programs with their document, hint, skill and level.
 
-They are what a small model is warmed up on, and what seeds its pool and memory.
+A small model is warmed up on them, and they are the first contents of its pool and memory.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class ExampleEnvironment:
     document: Document
     environment: Environment
     task: Task | None = None
-    """``None`` in a domain without variants."""
+    """Variant and service of a tool-use example; ``None`` in a domain without variants."""
 
 
 def environment_id(source: str) -> str:
-    """Names an environment by its program: the first 12 hex digits of the SHA-256."""
+    """The id of an environment: the first 12 hex digits of its program's SHA-256."""
     return hashlib.sha256(source.encode()).hexdigest()[:12]
 
 
 def load_examples(domain: Domain) -> tuple[ExampleEnvironment, ...]:
-    """All ``NAME.py`` with ``NAME.toml`` of the domain's folder, by name. Raises ``ConfigError`` with file and key."""
+    """Load all pairs of ``NAME.py`` and ``NAME.toml`` of a domain. Raises ``ConfigError`` that names file and key."""
     folder = domain.briefing.examples
     return tuple(_load(path, domain) for path in sorted(folder.glob("*.py"))) if folder else ()
 

@@ -1,4 +1,4 @@
-"""Hints: written by the same model from the program, checked for leaks, written again when they do (section 5)."""
+"""Hints: the model writes one from its program; a hint that leaks the answer is written again (method section 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spadework.types import Key
 
 
 class HintWriter:
-    """Asks the policy for hints."""
+    """Lets a policy write hints and checks them."""
 
     def __init__(self, settings: HintSection, domain: Domain) -> None:
         self.settings, self.domain = settings, domain
@@ -24,7 +24,7 @@ class HintWriter:
     async def __call__(
         self, policy: Policy, source: str, judged: JudgedProgram, key: Key, history: Sequence[Message] = ()
     ) -> Hint | None:
-        """A hint that leaks nothing, or ``None`` when every try leaked or was empty. Raises ``PolicyError``."""
+        """Write a hint that leaks nothing; ``None`` when every try leaked or was empty. Raises ``PolicyError``."""
         settings = self.settings
         params = SamplingParams(settings.max_tokens, temperature=settings.temperature, thinking=settings.thinking)
         messages = hint_messages(self.settings, self.domain, source, history)
@@ -37,12 +37,12 @@ class HintWriter:
         return None
 
     def _leaks(self, hint: str, judged: JudgedProgram) -> bool:
-        """Whether it holds the answer, or a value that the player has to find out."""
+        """Whether the hint holds the answer or a value that the agent has to find out."""
         return judged.report is not None and bool(fatal(hint_findings(hint, judged.report, self.domain)))
 
 
 def clean_hint(reply: str, max_words: int) -> str:
-    """The first paragraph of a reply without thinking, label and quotes, cut at ``max_words``; may be empty."""
+    """The first paragraph of a reply, without thinking, label and quotes, cut to ``max_words``; it may be empty."""
     text = strip_thinking(reply).strip()
     paragraph = text.split("\n\n", 1)[0].strip()
     paragraph = paragraph.removeprefix("HINT:").removeprefix("Hint:").strip().strip('"').strip()

@@ -24,10 +24,10 @@ class Remembered:
     cycle: int
     win_rate: float
     regret: float
-    """NaN where the hinted arm was never played."""
+    """Last measured regret; NaN where the hinted arm was never played."""
 
     def environment(self, domain: str) -> Environment:
-        """To be played again, without its hint."""
+        """The environment without its hint, to be played again."""
         return Environment(
             id=self.environment_id,
             source=self.source,
@@ -41,7 +41,7 @@ class Remembered:
 
 
 class Memory:
-    """At most ``size`` environments, oldest out; writing one again updates it in place."""
+    """The last ``size`` environments. Remembering a known one updates its entry without making it newer."""
 
     def __init__(self, size: int = 200) -> None:
         self.size = size
@@ -52,43 +52,44 @@ class Memory:
 
     @property
     def entries(self) -> tuple[Remembered, ...]:
-        """Oldest first."""
+        """All entries, oldest first."""
         return tuple(self._entries.values())
 
     def remember(self, entry: Remembered) -> None:
-        """Write an environment, or its newer win rate and regret."""
+        """Add an environment, or update its win rate and regret."""
         self._entries[entry.environment_id] = entry
         while len(self._entries) > self.size:
             del self._entries[next(iter(self._entries))]
 
     def regret_of(self, environment_id: str) -> float:
-        """The regret last written for an environment; NaN for one that is not held."""
+        """The last measured regret of an environment; NaN for one that is not in memory."""
         entry = self._entries.get(environment_id)
         return entry.regret if entry else math.nan
 
     def draw_past(self, n: int, playing: Collection[str], rng: random.Random) -> list[Remembered]:
-        """Up to ``n`` entries of environments that are not in play."""
+        """Draw up to ``n`` entries of environments that are not in play."""
         return _draw([entry for entry in self._entries.values() if entry.environment_id not in playing], n, rng)
 
     def win_rate_of(self, environment_id: str) -> float:
-        """The win rate last written for an environment; NaN for one that is not held."""
+        """The last measured win rate of an environment; NaN for one that is not in memory."""
         entry = self._entries.get(environment_id)
         return entry.win_rate if entry else math.nan
 
     def examples(
         self, skill: str, rng: random.Random, positive: int, negative: int, fits: Callable[[str], bool]
     ) -> tuple[Example, ...]:
-        """Examples for a prompt.
+        """Draw examples for a prompt.
 
-        Good ones are drawn from the top max(3n, 10) by regret (an unknown one counts as 0) among those of ``skill``
-        with a win rate in [0.15, 0.85]; bad ones from those above 0.9 or below 0.1.
+        Good examples are drawn from the max(3n, 10) entries of highest regret (an unknown regret counts as 0) among
+        those of ``skill`` with a win rate in [0.15, 0.85]. Bad examples are drawn from entries with a win rate above
+        0.9 or below 0.1.
 
         Args:
-            skill: of the design.
-            rng: draws the examples.
-            positive: how many good ones.
-            negative: how many bad ones.
-            fits: takes a program and says whether the budget still holds it; asked once for each that is drawn.
+            skill: the skill of the design.
+            rng: the random generator of the draws.
+            positive: the number of good examples.
+            negative: the number of bad examples.
+            fits: returns whether the prompt's budget has room for a program; called once per drawn program.
         """
         same = [entry for entry in self._entries.values() if entry.skill == skill]
         middle = [entry for entry in same if 0.15 <= entry.win_rate <= 0.85]
@@ -109,7 +110,7 @@ class Memory:
         self._entries = {entry.environment_id: entry for entry in entries}
 
     def metrics(self) -> dict[str, float]:
-        """How full it is."""
+        """The number of entries."""
         return {"memory/size": float(len(self._entries))}
 
 

@@ -22,17 +22,17 @@ _LINE = re.compile(r"^\W*(?:criterion\s+)?(\d+)\W+(possible|hard|impossible)\b",
 
 
 class ModelCheck:
-    """Asks the policy about programs of a domain whose briefing has a ``model_check`` prompt."""
+    """Lets the policy judge a program of a domain whose briefing has a ``model_check`` prompt."""
 
     def __init__(self, settings: ValidationSection, domain: Domain) -> None:
         self.settings, self.domain = settings, domain
 
     async def __call__(self, policy: Policy, source: str, key: Key) -> tuple[str, ...]:
-        """Why the program is rejected; empty when every criterion can be met.
+        """The reasons for rejecting the program; empty when every criterion can be met.
 
         Raises:
-            GraderError: no try gave a verdict that can be read.
-            PolicyError: the policy gave no answer.
+            GraderError: no try gave a verdict that could be parsed.
+            PolicyError: the policy gave no reply.
         """
         messages = model_check_messages(self.domain, source)
         params = SamplingParams(self.settings.model_check_tokens)

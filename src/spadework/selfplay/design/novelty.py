@@ -1,6 +1,7 @@
-"""Whether a design is a copy or nearly one, and how far it is from all that was written before.
+"""Recognise designs that copy an earlier program, and measure how novel a design is.
 
-A copy agrees in structure and numbers, whatever its names and texts say; nearness is a cosine of embeddings.
+A copy has the structure and numbers of an earlier program, whatever its names and texts. Near copies and novelty are
+measured by the cosine of embeddings.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
-"""Programs -> rows of length 1; see ``policies.embedding.Embedder``."""
+"""Programs -> (n, d) array of unit vectors; see ``policies.embedding.Embedder``."""
 
 
-@functools.lru_cache(maxsize=256)  # a design is judged, paid and taken in one after the other
+@functools.lru_cache(maxsize=256)  # a design is checked, scored and added, one after the other
 def fingerprint(source: str, *, numbers: bool = True) -> str:
-    """A hash of a program that renaming, re-wording, comments and layout leave unchanged; ``numbers`` count by choice.
+    """A hash of a program's structure, which does not change with names, strings, comments and layout.
 
-    Names are numbered in order of appearance and strings dropped. A program that does not parse hashes as it stands.
+    Names are replaced by their order of appearance, and strings are dropped; ``numbers`` says whether numbers count.
+    For a program that does not parse it is the hash of the text.
     """
     try:
         tree = ast.parse(source)
@@ -48,12 +50,12 @@ def fingerprint(source: str, *, numbers: bool = True) -> str:
 
 
 class Neighbours:
-    """The last ``size`` programs as vectors: how near a new one is to the nearest of them.
+    """The embeddings of the last ``size`` programs, against which new programs are compared.
 
     Args:
-        embed: of programs.
-        sources: programs from the start, which always stay.
-        size: further ones that are kept, oldest out.
+        embed: embeds programs.
+        sources: initial programs, which always stay.
+        size: how many further programs are kept; the oldest is dropped.
     """
 
     def __init__(self, embed: Embed, sources: Iterable[str] = (), size: int = 512) -> None:
@@ -62,10 +64,10 @@ class Neighbours:
         self._sources: deque[str] = deque(maxlen=size)
         self._vectors: deque[NDArray[np.float32]] = deque(maxlen=size)
         self._vector = functools.lru_cache(maxsize=64)(lambda source: embed([source])[0])
-        """Of one program, which is judged, paid and taken in one after the other: embedded once."""
+        """Embeds one program, with a cache: a program is embedded when it is checked, scored and added."""
 
     def nearest(self, source: str) -> float:
-        """The largest cosine with any program held, in [0, 1]; 0 when none is."""
+        """The largest cosine with any stored program, in [0, 1]; 0 when there is none."""
         held = [*self._fixed, *self._vectors]
         return min(1.0, max(0.0, float(np.max(np.stack(held) @ self._vector(source))))) if held else 0.0
 
@@ -75,7 +77,7 @@ class Neighbours:
         self._vectors.append(self._vector(source))
 
     def state_dict(self) -> list[str]:
-        """The programs beside those from the start, oldest first."""
+        """The stored programs without the initial ones, oldest first."""
         return list(self._sources)
 
     def load_state_dict(self, state: Sequence[str]) -> None:
@@ -90,9 +92,9 @@ class SeenPrograms:
     """The programs that a design may not copy.
 
     Args:
-        sources: of the start.
-        neighbours: the same programs as vectors, where nearness matters.
-        max_cosine: nearness from which a program counts as a copy; never, when unset.
+        sources: the initial programs.
+        neighbours: the embeddings of the same programs, where similarity is measured.
+        max_cosine: the cosine from which a program counts as a copy; ``None`` turns this check off.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class SeenPrograms:
         return self.likeness(source) is not None
 
     def likeness(self, source: str) -> str | None:
-        """Why the program counts as a copy; ``None`` for one that does not."""
+        """The reason why the program counts as a copy; ``None`` if it does not."""
         if fingerprint(source) in self._seen:
             return "same structure and numbers as a known environment"
         if self._neighbours is None or self._max_cosine is None:
@@ -114,7 +116,7 @@ class SeenPrograms:
         return f"cosine {cosine:.3f} with a known environment" if cosine >= self._max_cosine else None
 
     def novelty(self, source: str) -> float | None:
-        """1 minus the cosine with the nearest program seen, in [0, 1]; ``None`` where nearness is not measured."""
+        """1 minus the cosine with the nearest program, in [0, 1]; ``None`` where similarity is not measured."""
         return None if self._neighbours is None else 1.0 - self._neighbours.nearest(source)
 
     def add(self, source: str) -> None:
@@ -124,11 +126,11 @@ class SeenPrograms:
             self._neighbours.add(source)
 
     def discard(self, source: str) -> None:
-        """Allow a program again."""
+        """Remove a program, so that a later design may be equal to it."""
         self._seen.discard(fingerprint(source))
 
     def state_dict(self) -> dict[str, Any]:
-        """All fingerprints, and the programs whose nearness counts."""
+        """All fingerprints, and the programs whose embeddings are stored."""
         return {"seen": sorted(self._seen), "near": self._neighbours.state_dict() if self._neighbours else []}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The design stage without a run: slot after slot of a pool that is made beforehand (method section 2, step 1)."""
+"""The design stage without a run: design a pool of environments beforehand (method section 2, step 1)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spadework.selfplay.design.novelty import SeenPrograms
 
 
 def slot_place(settings: DesignerSection, number: int) -> tuple[int, int]:
-    """(cycle, slot) of a number: the slots of a run's design cycles one after another, so that skills rotate as there.
+    """Map a running number to (cycle, slot) of a run's consecutive design cycles, so that skills rotate as in a run.
 
     >>> slot_place(DesignerSection(environments=24, every=4), 25)
     (4, 1)
@@ -22,7 +22,7 @@ def slot_place(settings: DesignerSection, number: int) -> tuple[int, int]:
 
 
 def slot_number(settings: DesignerSection, design_id: str) -> int:
-    """The number of the slot that a design was written for."""
+    """The running number of the slot that a design was written for; the inverse of ``slot_place``."""
     cycle, slot, _ = map(int, design_id.split("-"))
     return cycle // settings.every * settings.environments + slot
 
@@ -30,9 +30,9 @@ def slot_number(settings: DesignerSection, design_id: str) -> int:
 async def design_slots(
     designer: Designer, policy: Policy, numbers: Iterable[int], jobs: int, seen: SeenPrograms | None
 ) -> AsyncIterator[tuple[int, SlotResult]]:
-    """Fill the slots ``numbers``, ``jobs`` at a time; (number, result) in order.
+    """Fill the slots ``numbers``, ``jobs`` at a time; yields (number, result) in order.
 
-    What is accepted enters ``seen``, and a copy of what is in there is refused; ``None`` lets copies pass.
+    Accepted programs are added to ``seen``, and copies of programs in it are rejected; ``None`` allows copies.
     """
 
     async def fill(number: int) -> SlotResult:

@@ -1,4 +1,4 @@
-"""The one parser of a designer's reply: the last block of it that is an environment (method section 4, step 1)."""
+"""Extract the program from a designer's reply: its last code block with an environment (method section 4, step 1)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
 _CODE_LINE = re.compile(r"^(?:import |from \S+ import |class \w+|@\w|\"{3}|'{3}|#)", re.MULTILINE)
 _PYTHON = re.compile(r"[{.\s]*py", re.IGNORECASE)
 _MOST_MENDED = 4
-"""Blocks, from the last, that are tried together with what follows their closing fence."""
+"""How many blocks, counted from the last, are tried together with the text after their closing fence."""
 _MOST_STARTS = 8
-"""Lines of a reply without fences at which its program is tried to begin."""
+"""How many lines of a reply without fences are tried as the first line of its program."""
 
 
 def extract_program(reply: str) -> tuple[str, bool]:

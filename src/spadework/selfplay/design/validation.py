@@ -20,20 +20,20 @@ from spadework.selfplay.design.novelty import SeenPrograms
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What validation says of one program."""
+    """The result of validating one program."""
 
     findings: tuple[str, ...]
-    """Why it is rejected; empty when it is accepted."""
+    """The reasons for its rejection; empty when it is accepted."""
     ran: bool = False
     """Whether it could be constructed, reset and stepped without a fault."""
     report: RuntimeReport | None = None
-    """What running it showed: the oracle's plays say what a hint must not contain. None of a rejected program."""
+    """The results of running it. The oracle's plays tell what a hint must not contain. ``None`` if it was rejected."""
     novelty: float | None = None
-    """1 minus its cosine with the nearest program seen; ``None`` where nobody measures it."""
+    """1 minus its cosine with the nearest earlier program; ``None`` where that is not measured."""
 
 
 class Validator:
-    """Judges programs; ``seen`` holds what was written before, and ``refuse_copies`` makes a copy a finding."""
+    """Validates programs. ``seen`` holds earlier programs; with ``refuse_copies``, a copy of one is rejected."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Validator:
         self.seen, self.refuse_copies = seen, refuse_copies
 
     async def __call__(self, source: str) -> Verdict:
-        """Judge one program. Raises ``SandboxError`` when the sandbox failed twice."""
+        """Validate one program. Raises ``SandboxError`` when the sandbox failed twice."""
         if not source.strip():
             return Verdict(("ENV001 the reply holds no Python block",))
         static = fatal(await asyncio.to_thread(check_source, source, self.domain))

@@ -40,7 +40,7 @@ OraclePlays = Callable[[ExampleEnvironment], Awaitable[Sequence[Play]]]
 
 
 def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versions: str) -> str:
-    """Names the result: model, settings, prompts, examples and library versions."""
+    """A hash of model, settings, prompts, examples and library versions, which names the folder of the result."""
     parts = {
         "model": config.model.name,
         "seed": config.run.seed,
@@ -61,7 +61,7 @@ def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versi
 async def warmup_rows(
     policy: Policy, config: RunConfig, examples: Sequence[ExampleEnvironment], oracle: OraclePlays
 ) -> list[types.TrainingRow]:
-    """The rows of one epoch, each an unweighted mean over its own tokens."""
+    """The training rows of one epoch; the loss of each row is the mean over its own tokens."""
     rows = []
     for index, example in enumerate(examples):
         shown = _shown(config, example, examples) if index % EXAMPLE_EVERY == 0 else []
@@ -76,9 +76,9 @@ async def warmup_rows(
 async def warm_up(
     trainer: Trainer, config: RunConfig, rows: Sequence[types.TrainingRow], on_step: Callable[[int, int, float], None]
 ) -> float:
-    """Fit the rows for the configured epochs, shuffled by the run's seed; returns the last epoch's mean loss.
+    """Train on the rows for the configured epochs, shuffled by the run's seed; returns the last epoch's mean loss.
 
-    ``on_step`` is told (steps done, steps in all, loss).
+    ``on_step`` is called with (steps done, steps in total, loss).
     """
     settings = config.warmup
     per_epoch = -(-len(rows) // settings.batch)
@@ -146,7 +146,7 @@ def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat
 
 
 def rows_of(chat: Chat, role: types.Role, source_id: str) -> list[types.TrainingRow]:
-    """A row a segment, each a mean over its own tokens."""
+    """One row per segment; the loss of each is the mean over its own tokens."""
     return [
         types.TrainingRow(
             tokens=segment.tokens,

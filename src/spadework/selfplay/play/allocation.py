@@ -1,15 +1,15 @@
-"""How many episodes an environment gets: a fixed count, or few at first and more where they still decide something.
+"""How many episodes an environment gets: a fixed count, or a few first and more only where they matter (adaptive).
 
-In the later cycles of a design's window, where the unhinted arm alone is played, the count follows from what earlier
-cycles showed. It is set before the cycle's first episode, so it biases nothing: few where the window's mean is known
-well enough for what it pays, many where it lies on a slope of the reward.
+In the later cycles of a design's window only the unhinted arm is played, and the count follows from the returns of
+earlier cycles. It is fixed before the cycle's first episode, so it introduces no bias. It is small where the window's
+mean is known well enough to determine the reward, and large where the mean lies on a slope of the reward.
 
-In the first cycle there is nothing to go by but the cycle itself, and stopping early on what was seen biases a plain
-mean: it stops on a lucky streak and goes on after an unlucky one. What the first episodes say is not biased, as nothing
-was stopped before them, and the order in which seeds were played is arbitrary. So each seed is weighted by its chance
-to stand among the first, over all orders of the seeds played that the rule would not have stopped earlier (Rao and
-Blackwell: the mean of the first, given all that was seen). The weighted means are unbiased whatever the rule;
-``benchmarks/estimators.py`` shows it.
+In the first cycle the rule has only that cycle's own episodes to go by. Stopping early on the returns seen so far
+biases a plain mean: the rule stops after a lucky streak and continues after an unlucky one. The mean of the first
+episodes is unbiased, since nothing was stopped before them, and the order in which seeds were played is arbitrary. So
+the estimate is the expectation of that mean given all that was seen (Rao and Blackwell): each seed is weighted by its
+chance to be among the first, over all orders of the played seeds in which the rule would not have stopped earlier. The
+weighted means are unbiased under any rule; ``benchmarks/estimators.py`` shows it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from spadework.selfplay.score.seeds import Weights, seed_means
 from spadework.types import Group, derive_seed
 
 ORDERS = 400
-"""Orders that are tried for the weights."""
+"""Number of random orders from which the weights are estimated."""
 _QUANTILES = tuple(NormalDist().inv_cdf((i + 0.5) / 9) for i in range(9))
-"""Where the true mean may lie, in standard errors; each is as likely as the others."""
+"""Nine equally likely positions of the true mean, in standard errors from the observed mean."""
 
 Seen = tuple[float, float]
-"""Mean (hinted, unhinted) return on one seed; NaN where an arm has no valid play of it."""
+"""(hinted, unhinted) mean return on one seed; NaN where an arm has no valid play of the seed."""
 
 
 class Allocation:
-    """The rule of ``play.allocation``: pure, so that ``spadework rescore`` weighs stored episodes as the loop did.
+    """The rule of ``play.allocation``. It is pure: ``spadework rescore`` weighs stored episodes just as the loop did.
 
     A look falls at ``start_episodes`` of each arm and every ``batch_episodes`` after it. Where both arms are played an
     environment stops when its raw reward varies by at most ``tolerance`` over one standard error of return and regret
@@ -54,7 +54,7 @@ class Allocation:
         self._looks = tuple(looks) if play.allocation == "adaptive" else ()
 
     def rounds(self) -> list[range]:
-        """Indices of the episodes between one look and the next, the last to the full count."""
+        """The ranges of episode indices between looks at the returns; the last ends at the full count."""
         edges = (0, *self._looks, self.full)
         return [range(first, last) for first, last in pairwise(edges)]
 
@@ -80,11 +80,11 @@ class Allocation:
         return self.full
 
     def undecided(self, arms: Mapping[str, Mapping[str, Group]]) -> set[str]:
-        """Of environments by id and their arms so far, those that go on."""
+        """The ids of the environments that need more episodes, given their arms so far."""
         return {name for name, own in arms.items() if not self.decided(list(_seen(own).values()), "hinted" in own)}
 
     def decided(self, seen: Sequence[Seen], paired: bool) -> bool:
-        """Whether what was seen on these seeds is enough; ``paired`` says that both arms are played."""
+        """Whether the returns on these seeds suffice; ``paired`` says whether both arms are played."""
         if not paired:
             returns = [unhinted for _, unhinted in seen if not math.isnan(unhinted)]
             return bool(returns) and min(returns) == max(returns)
@@ -92,7 +92,7 @@ class Allocation:
         return bool(pairs) and self._span(pairs) <= self.play.tolerance
 
     def weights(self, arms: Mapping[str, Group]) -> Weights | None:
-        """What each seed counts in the estimate; ``None`` when all count alike."""
+        """The weight of each seed in the estimate; ``None`` when all seeds weigh the same."""
         seen = _seen(arms)
         looks = [look // self.play.plays_per_seed for look in self._looks]
         passed = [look for look in looks if look < len(seen)]
@@ -100,7 +100,9 @@ class Allocation:
             return None
         seeds, first = list(seen), passed[0]
         rng = random.Random(derive_seed(0, "allocation", *seeds))
-        counts: Counter[int] = Counter(seeds[:first])  # the order that was played is one of those that go on
+        counts: Counter[int] = Counter(
+            seeds[:first]
+        )  # start with the order that was played: the rule did not stop it, so the counts are never empty
         kept = 1
         for _ in range(ORDERS):
             order = rng.sample(seeds, len(seeds))
@@ -122,21 +124,21 @@ class Allocation:
         return max(raws) - min(raws)
 
     def _raw(self, solved: float, regret: float) -> float:
-        """The raw reward at these means; of a reward that needs more than means, the return in its place."""
+        """The raw reward at these means; for a reward that depends on more than means, the return instead."""
         if not self._reward.of_means:
             return solved
         return self._reward(Evidence("", Interval(regret), solved, (solved,), (min(1.0, max(0.0, solved)),)))
 
 
 def _seen(arms: Mapping[str, Group]) -> dict[int, Seen]:
-    """Seed -> what both arms got on it, in order of play; seeds lost to faults are in it."""
+    """Seed -> mean returns of both arms, in order of play, including seeds that were lost to faults."""
     hinted, unhinted = (seed_means(arms[arm]) if arm in arms else {} for arm in ("hinted", "unhinted"))
     seeds = dict.fromkeys(episode.seed for group in arms.values() for episode in group.episodes)
     return {seed: (hinted.get(seed, math.nan), unhinted.get(seed, math.nan)) for seed in seeds}
 
 
 def _spread(values: Sequence[float], pseudo: tuple[float, float]) -> Interval:
-    """Mean and one standard error on either side, of ``values`` and half of each of two pseudo-observations."""
+    """Mean of ``values`` and one standard error on either side, with two pseudo-observations of weight 1/2 added."""
     n = len(values) + 1
     mean = (math.fsum(values) + sum(pseudo) / 2) / n
     square = (math.fsum(value**2 for value in values) + sum(value**2 for value in pseudo) / 2) / n

@@ -1,7 +1,8 @@
-"""Control arms: another text in the hint's place, to tell what a hint explains from what it gives away.
+"""Control arms: another text in the hint's place, which separates what a hint explains from what it gives away.
 
-``placebo`` shows the hint of another environment, ``answer_only`` what the oracle plays and nothing else. They are
-played beside the hinted arm on the same seeds, reported, never paid and never trained.
+``placebo`` shows the hint of another environment, and ``answer_only`` shows the oracle's actions and nothing else. They
+are played beside the hinted arm on the same seeds. They are only reported: they affect no reward and are never trained
+on.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from spadework.selfplay.keys import play_key
 from spadework.types import Arm, Environment, derive_seed
 
 Texts = Mapping[tuple[str, int], str]
-"""(environment id, episode seed) -> what stands in the hint's place."""
+"""(environment id, episode seed) -> the text in the hint's place."""
 
 
 async def control_plays(
     sandbox: Sandbox, plays: Sequence[Play], arms: Sequence[Arm], limits: Limits, run_seed: int
 ) -> list[Play]:
-    """A play of each control arm for every hinted play that the arm has a text for.
+    """Plan the control arms: for each hinted play, one play of every control arm that has a text for it.
 
     Args:
-        sandbox: where oracles play.
-        plays: of a cycle; each environment in them lends its hint to the others.
-        arms: the control arms that are asked for.
-        limits: of an oracle's instances.
-        run_seed: draws which hint is lent.
+        sandbox: the sandbox in which oracles play.
+        plays: the plays of a cycle; the hints of their environments are the placebos of the others.
+        arms: the requested control arms.
+        limits: the limits of an oracle's instances.
+        run_seed: seeds the choice of placebos.
     """
     hinted = [play for play in plays if play.arm == "hinted"]
     found: list[Play] = []
@@ -47,7 +48,7 @@ async def control_plays(
 
 
 def placebos(plays: Sequence[Play], run_seed: int) -> Texts:
-    """For each environment the hint of another one in play, drawn once a cycle; none where no other has one."""
+    """For each environment the hint of another one in play, drawn once per cycle; absent where no other has a hint."""
     playing = {play.environment.id: play.environment for play in plays}
     texts = {}
     for play in plays:
@@ -60,7 +61,7 @@ def placebos(plays: Sequence[Play], run_seed: int) -> Texts:
 
 
 async def _answers(sandbox: Sandbox, plays: Sequence[Play], limits: Limits) -> Texts:
-    """What the oracle of each environment plays on each seed; nothing where there is none or it fails."""
+    """The actions of each environment's oracle on each seed; absent where there is no oracle or it fails."""
     environments = {play.environment.id: play.environment for play in plays}
     async with asyncio.TaskGroup() as group:
         tasks = [
@@ -88,5 +89,5 @@ async def _oracle_texts(sandbox: Sandbox, environment: Environment, seeds: set[i
         finally:
             await played.close()
     except FaultError:
-        return texts  # what the arm cannot be given is left out of it; the hinted arm meets the fault itself
+        return texts  # seeds without a text are left out of this arm; the hinted arm will report the fault
     return texts

@@ -1,4 +1,4 @@
-"""The play stage: both arms of every environment, concurrently, on the same seeds (method section 2, step 2)."""
+"""Plan and play the episodes of both arms, on the same seeds and concurrently (method section 2, step 2)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def plan_plays(
     Args:
         environments: the pool, in order.
         fresh: whether an environment's hinted arm is due.
-        cycle: of the run.
-        run_seed: with the environment, cycle and index it gives an episode's seed.
-        counts: (unhinted, hinted) episodes an environment.
+        cycle: the cycle of the run.
+        run_seed: seeds an episode, together with its environment, cycle and index.
+        counts: (unhinted, hinted) episodes per environment.
         play: ``plays_per_seed`` episodes of an arm share a seed, their indices following one another; unless it is
             ``paired``, the hinted arm draws seeds of its own.
     """
@@ -58,9 +58,10 @@ async def play_all(
     concurrency: int | None,
     on_done: Callable[[Episode], None] = lambda episode: None,
 ) -> list[Episode]:
-    """Play them all and return their episodes in order. Faults are in the episodes.
+    """Play all ``plays`` and return their episodes in order. A fault is recorded in its episode.
 
-    ``concurrency`` of ``None`` starts all at once, as a deterministic engine needs: it has to see who takes part.
+    ``concurrency`` of ``None`` starts all at once. A deterministic engine needs that, because the episodes that take
+    part in a batch must be known before it starts.
     """
     gate: AbstractAsyncContextManager[object] = asyncio.Semaphore(concurrency) if concurrency else nullcontext()
 
@@ -73,7 +74,7 @@ async def play_all(
     async with asyncio.TaskGroup() as group:
         with policy.attend():
             tasks = [group.create_task(one(play)) for play in plays]
-            await asyncio.sleep(0)  # every task has begun to attend before the first batch may start
+            await asyncio.sleep(0)  # lets every task begin to attend before the engine may start a batch
     return [task.result() for task in tasks]
 
 

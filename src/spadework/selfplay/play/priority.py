@@ -1,7 +1,7 @@
-"""Checks of programs go before starts of plays.
+"""Give checks of programs priority over new plays.
 
-A check is work for the CPU alone, and the hint and all plays of its program wait for it; a play mostly waits for its
-model. Where many programs come at once, plays that start between their checks would delay all of them.
+A check is pure CPU work, and its program's hint and plays wait for it; a play mostly waits for its model. When many
+programs arrive at once, plays that start between their checks would delay all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator
 
 PATIENCE = 1.0
-"""Seconds that a play waits at most: where checks take long, the model shall not stand idle for them."""
+"""The most seconds that a play waits, so that long checks do not leave the model idle."""
 
 
 class CheckPriority:
@@ -23,7 +23,7 @@ class CheckPriority:
 
     @contextlib.contextmanager
     def checking(self) -> Iterator[None]:
-        """Held while a program is checked."""
+        """The context in which a program is checked."""
         self._checks += 1
         self._free.clear()
         try:

@@ -1,4 +1,4 @@
-"""The episodes of one environment in one cycle, in rounds, and episodes that outlive their cycle."""
+"""The episodes of one environment in one cycle, divided into rounds, and episodes that continue in later cycles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATE = Fault("late", "LATE", "it had not ended when the cycle's play.deadline_se
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unfinished:
-    """An episode that goes on beyond its cycle, and the cycles that it may still go on for."""
+    """An episode that continues beyond its cycle, and the number of cycles for which it may still do so."""
 
     play: Play
     task: asyncio.Task[Episode]
@@ -25,18 +25,18 @@ class Unfinished:
 
 @dataclass(slots=True, eq=False)
 class EnvironmentPlays:
-    """What is played of one environment in a cycle.
+    """The plays of one environment in a cycle.
 
     The plays of both arms are divided into rounds by their index; the control plays join the round of their index.
     """
 
     place: int
-    """In the pool: anchors first, then slots."""
+    """Index of the environment in the pool: anchors first, then slots."""
     environment: Environment
     rounds: list[range]
-    """Indices of each round's episodes."""
+    """The episode indices of each round."""
     planned: list[Play]
-    """Of the arms that are known so far."""
+    """The plays of all arms that were planned so far."""
     controls: list[Play] = field(default_factory=list)
     round: int = 0
     started: list[tuple[Play, Step[Episode]]] = field(default_factory=list)
@@ -44,13 +44,13 @@ class EnvironmentPlays:
     """Episodes of earlier cycles that ended in this one, and those that ran out of time."""
 
     def plan(self, plays: Iterable[Play]) -> list[Play]:
-        """Add plays of an arm; returns those of the present round."""
+        """Add an arm's plays; returns those of the current round."""
         plays = [play for play in plays if play.index < self.rounds[-1].stop]
         self.planned += plays
         return [play for play in plays if play.index in self.rounds[self.round]]
 
     def of_round(self) -> list[Play]:
-        """All plays of the present round that are known."""
+        """All planned plays of the current round."""
         return [play for play in (*self.planned, *self.controls) if play.index in self.rounds[self.round]]
 
     @property
@@ -59,18 +59,18 @@ class EnvironmentPlays:
         return [step for play, step in self.started if play.arm not in CONTROL_ARMS]
 
     def take_unended(self) -> list[tuple[Play, Step[Episode]]]:
-        """Take out the plays that have not ended."""
+        """Remove and return the plays that have not ended."""
         unended = [(play, step) for play, step in self.started if not step.done]
         self.started = [(play, step) for play, step in self.started if step.done]
         return unended
 
     @property
     def episodes(self) -> list[tuple[Key, Episode]]:
-        """All that has ended, by key."""
+        """All episodes that have ended, with their keys."""
         ended = [(play.key, step.result) for play, step in self.started if step.done]
         return sorted([*ended, *self.arrived], key=lambda pair: pair[0])
 
     @property
     def groups(self) -> list[Group]:
-        """What has ended in both arms."""
+        """The episodes that have ended, grouped by arm."""
         return group_episodes([episode for _, episode in self.episodes if episode.arm not in CONTROL_ARMS])

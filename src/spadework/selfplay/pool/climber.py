@@ -1,4 +1,4 @@
-"""Designed environments that are won move up a level, by the same windows as a fixed pool's."""
+"""Move designed environments up a level when they are won, by the same level windows as in a fixed pool."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from spadework.types import Environment, Group
 
 
 class Climber:
-    """Keeps a window for every environment in play that has levels; it is played at the top of it.
+    """Keeps a window of levels for every environment in play that has levels, which is played at its window's top.
 
-    An environment goes by another id at each level, with both arms to play anew: what its designer is paid stays that
-    of the level that was designed.
+    An environment has another id at each level, and both of its arms are played again there. The designer's reward
+    depends only on the level that was designed.
     """
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.rising: frozenset[str] = frozenset()
-        """Ids of the last cycle that have levels above: mastering them is no reason to retire them."""
+        """Ids of the last cycle's environments that have a higher level; when mastered, they climb instead."""
 
     def climb(self, environments: Sequence[Environment], groups: Iterable[Group], cycle: int) -> dict[str, Environment]:
-        """Take in a cycle's unhinted play: id -> the environment one level up, for those that are promoted."""
+        """Update the windows with a cycle's unhinted play; returns id -> next level's environment for promoted ones."""
         unhinted = {group.environment_id: group for group in groups if group.arm == "unhinted"}
         climbed, playing, rising = {}, set(), set()
         for environment in environments:
@@ -48,7 +48,7 @@ class Climber:
         return climbed
 
     def state_dict(self) -> dict[str, Any]:
-        """The controller's."""
+        """The state of the controller."""
         return self.controller.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

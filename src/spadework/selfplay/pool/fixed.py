@@ -14,9 +14,9 @@ class FixedPool:
 
     Args:
         environments: the whole pool.
-        per_cycle: how many a draw takes, at most all.
-        replacement: whether a draw forgets earlier ones; else the pool is a shuffled deck that is dealt to its end
-            before it is shuffled anew.
+        per_cycle: how many environments are drawn per cycle, at most all.
+        replacement: whether draws are independent; otherwise the pool is shuffled, drawn to its end, and shuffled
+            again.
         run_seed: seeds every draw and shuffle.
     """
 
@@ -53,25 +53,25 @@ class FixedPool:
         return [name for name in self._environments if name not in self._retired]
 
     def learn(self, groups: Iterable[Group]) -> None:
-        """Nothing depends on what was won but what is retired."""
+        """Does nothing: draws depend on returns only through ``retire``."""
 
     def retire(self, names: Collection[str]) -> None:
-        """Take environments out of the deck; the longest gone come back while it holds less than a draw takes."""
+        """Take environments out of the pool. The longest retired return while it holds less than one draw takes."""
         self._retired += [name for name in self._environments if name in names and name not in self._retired]
         most = len(self._environments) - self.per_cycle
         self._retired = self._retired[max(0, len(self._retired) - most) :]
         self._deck = [name for name in self._deck if name not in self._retired]
 
     def state_dict(self) -> dict[str, Any]:
-        """What is left of the deck, how often it was shuffled, and what is retired."""
+        """The environments still to be drawn, the number of shuffles, and the retired environments."""
         return {"deck": list(self._deck), "shuffles": self._shuffles, "retired": list(self._retired)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from ``state_dict``; what the pool no longer holds is left out."""
+        """Continue from ``state_dict``, without environments that are no longer in the pool."""
         self._deck = [name for name in state["deck"] if name in self._environments]
         self._shuffles = int(state["shuffles"])
         self._retired = [name for name in state.get("retired", []) if name in self._environments]
 
     def metrics(self) -> dict[str, float]:
-        """How much of the deck is left, and how many are retired."""
+        """The number of environments still to be drawn, and of retired ones."""
         return {"pool/deck": float(len(self._deck)), "pool/retired": float(len(self._retired))}

@@ -14,13 +14,13 @@ from spadework.types import Environment, Group, derive_seed
 
 
 def level_of(environment: Environment) -> Span | None:
-    """Where an environment begins and ends; ``None`` for one without levels."""
+    """The first and last level of an environment; ``None`` for one without levels."""
     found = levels(environment.source)
     return None if found is None else Span(found.start, found.top)
 
 
 def at(environment: Environment, level: int, name: str) -> Environment:
-    """The environment at ``level``, as another one; ``name`` is its id without a level."""
+    """The environment at ``level``, as a new environment; ``name`` is its id without a level."""
     return dataclasses.replace(environment, id=f"{name}-d{level}", source=at_level(environment.source, level))
 
 
@@ -29,7 +29,7 @@ class LevelledPool:
 
     Args:
         environments: the whole pool; those without levels are always played as they are.
-        per_cycle: how many a draw takes.
+        per_cycle: how many environments are drawn per cycle.
         controller: moves the levels.
         run_seed: seeds every draw.
     """
@@ -61,7 +61,7 @@ class LevelledPool:
         return drawn
 
     def learn(self, groups: Iterable[Group]) -> None:
-        """Tell the controller what the cycle's unhinted episodes won."""
+        """Pass the wins of the cycle's unhinted episodes to the controller."""
         for group in groups:
             if group.arm == "unhinted" and group.environment_id in self._drawn:
                 wins = sum(episode.win for episode in group.valid)
@@ -69,14 +69,14 @@ class LevelledPool:
                 self.controller.learn(name, level, wins, len(group.valid), group.mean_return)
 
     def retire(self, names: Iterable[str]) -> None:
-        """Nothing leaves: what is mastered moves up."""
+        """Does nothing: mastered environments move up a level instead of leaving."""
 
     def state_dict(self) -> dict[str, Any]:
         """The controller's."""
         return self.controller.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from ``state_dict``; windows of what the pool no longer holds are left out."""
+        """Continue from ``state_dict``, without the windows of environments that are no longer in the pool."""
         kept = {
             key: {name: value for name, value in state[key].items() if name in self._environments}
             for key in ("windows", "spans")

@@ -1,4 +1,4 @@
-"""The environments in play: one a designer's slot, and anchors that stay all through the run."""
+"""The environments in play: one in each designer slot, and anchors that stay for the whole run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Entry = Literal["anchor", "designed", "bundled", "drawn", "replayed", "climbed"]
 """How an environment came into play: as an anchor, from the designer, as a bundled stand-in, from a fixed pool, from
 memory once more, or as a design's next level."""
 Exit = Literal["replaced", "climbed", "mastered", "hopeless", "failing"]
-"""Why one left: another took its slot, its next level did, or it was retired."""
+"""Why an environment left play: another environment or its own next level took its slot, or it was retired."""
 
 
 class Pool:
-    """Slots that designs fill, in order, and anchors.
+    """The slots that designs fill, and the anchors.
 
     A slot whose attempts all failed keeps the environment that it had, so that there is always something to play.
     """
@@ -27,12 +27,12 @@ class Pool:
         self._slots: list[Environment | None] = [None] * slots
         self._fresh: set[str] = {environment.id for environment in self.anchors}
         self._recorded: set[str] = set()
-        """Anchors that the run has a record of."""
+        """Ids of the anchors whose entry the run has already recorded."""
         self._events: list[EventRow] = []
 
     @property
     def environments(self) -> tuple[Environment, ...]:
-        """All in play: anchors, then slots in order."""
+        """All environments in play: anchors, then slots in order."""
         return (*self.anchors, *(environment for environment in self._slots if environment is not None))
 
     def at(self, slot: int) -> Environment | None:
@@ -41,11 +41,11 @@ class Pool:
 
     @property
     def slots(self) -> int:
-        """How many slots there are, beside the anchors."""
+        """The number of slots, without the anchors."""
         return len(self._slots)
 
     def is_fresh(self, environment: Environment) -> bool:
-        """Whether it has not been played yet: its hinted arm is due."""
+        """Whether the environment has not been played yet, so that its hinted arm is due."""
         return environment.id in self._fresh
 
     def fill(self, slot: int, environment: Environment, why: Entry) -> None:
@@ -73,19 +73,19 @@ class Pool:
             self._slots[slot] = None
 
     def enter_anchors(self, cycle: int) -> list[Environment]:
-        """Anchors that have no record yet, as they enter at ``cycle``: all of a new run's, or those of a new config."""
+        """The anchors that enter at ``cycle``: all anchors of a new run, or those that a changed config has added."""
         entering = [dataclasses.replace(one, cycle=cycle) for one in self.anchors if one.id not in self._recorded]
         self._recorded |= {one.id for one in entering}
         self._events += [EventRow(one.id, None, True, "anchor") for one in entering]
         return entering
 
     def take_events(self) -> list[EventRow]:
-        """What came and went since the last time."""
+        """The entries and exits since the last call."""
         events, self._events = self._events, []
         return events
 
     def mark_played(self) -> None:
-        """End of a cycle's play: nothing is fresh any more."""
+        """Mark all environments as played at the end of a cycle, so that none is fresh."""
         self._fresh.clear()
 
     def state_dict(self) -> dict[str, Any]:
@@ -104,8 +104,10 @@ class Pool:
             None if row is None else Environment(**{**row, "parents": tuple(row["parents"])}) for row in rows
         ]
         self._fresh = set(state["fresh"])
-        self._recorded = set(state.get("recorded", ()))  # runs of 0.1 do not say: their anchors enter once more
+        self._recorded = set(
+            state.get("recorded", ())
+        )  # runs of 0.1 did not store this, so their anchors enter once more
 
     def metrics(self) -> dict[str, float]:
-        """How many are in play."""
+        """The number of environments in play."""
         return {"pool/size": float(len(self.environments))}

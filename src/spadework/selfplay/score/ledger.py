@@ -1,6 +1,6 @@
-"""Designs that wait for their reward: held back from cycle t to t + delay, while the window's returns come in.
+"""The ledger of designs that wait for their reward from cycle t to t + delay, while returns are collected.
 
-What is held is in the checkpoint, tokens and all; the last cycle flushes it.
+A checkpoint contains all waiting designs with their tokens. In the run's last cycle all of them are paid.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from spadework.types import Design, plain
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Held:
-    """One design that waits, and what is known of its environment so far."""
+    """A design that waits for its reward, with the evidence about its environment so far."""
 
     design: Design
     evidence: Evidence | None
-    """``None`` for a rejected design that trains with a reward of its own."""
+    """``None`` for a rejected design, which is trained on with a fixed reward."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """What one cycle showed of one environment."""
+    """The observations of one environment in one cycle."""
 
     unhinted_return: float
-    """Mean over its valid unhinted plays; NaN without any."""
+    """Mean return of its valid unhinted plays; NaN if there are none."""
     hung: bool = False
     """Whether a call of the program ran into its time limit."""
     failing: bool = False
     """Whether the program spoilt so many plays that it left the pool."""
     seeds: tuple[float, ...] = ()
-    """Mean unhinted return of each seed that was played."""
+    """Mean unhinted return on each seed that was played."""
     outcomes: tuple[Outcome, ...] = ()
-    """Every valid play, of all arms."""
+    """The outcome of every valid play, in all arms."""
 
 
 class Ledger:
-    """The designs of a few cycles, by the cycle in which they are due.
+    """The waiting designs, by the cycle in which they are due.
 
     Args:
         delay: cycles between a design and its reward.
-        window: cycles whose returns count (k); later ones of an environment that stays in play do not.
+        window: number of cycles whose returns count (k). Later returns of an environment that stays in play do not.
     """
 
     def __init__(self, delay: int, window: int) -> None:
@@ -55,13 +55,13 @@ class Ledger:
         return len(self._held)
 
     def hold(self, design: Design, evidence: Evidence | None) -> None:
-        """Take in a design at its own cycle."""
+        """Add a design in the cycle in which it was written."""
         self._held.append(Held(design, evidence))
 
     def observe(self, cycle: int, environment_id: str, seen: Observed) -> None:
-        """Add what a cycle showed of an environment to its window, where the cycle is in it.
+        """Add a cycle's observations of an environment to its evidence, if the cycle lies in its window.
 
-        A mean return of NaN (faults left no episode) adds none.
+        A mean return of NaN (faults left no valid episode) is not added.
         """
         for index, held in enumerate(self._held):
             if held.evidence is None or held.design.environment_id != environment_id:
@@ -80,7 +80,7 @@ class Ledger:
             self._held[index] = dataclasses.replace(held, evidence=evidence)
 
     def known(self, cycle: int) -> dict[str, Evidence]:
-        """What is known of each environment that is in a later cycle of its window at ``cycle``."""
+        """The evidence about each environment for which ``cycle`` is in its window, but not the first of the window."""
         return {
             held.design.environment_id: held.evidence
             for held in self._held
@@ -89,13 +89,13 @@ class Ledger:
         }
 
     def due(self, cycle: int, *, flush: bool = False) -> list[Held]:
-        """Take out what is due at ``cycle``, or everything."""
+        """Remove and return the designs that are due at ``cycle``; all designs with ``flush``."""
         due = [held for held in self._held if flush or held.design.cycle + self.delay <= cycle]
         self._held = [held for held in self._held if held not in due]
         return due
 
     def state_dict(self) -> dict[str, Any]:
-        """What is held, as plain data."""
+        """The waiting designs, as plain data."""
         return {"held": [plain(held) for held in self._held]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -109,5 +109,5 @@ class Ledger:
         ]
 
     def metrics(self) -> dict[str, float]:
-        """How many designs wait."""
+        """The number of waiting designs."""
         return {"ledger/held": float(len(self._held))}

@@ -1,4 +1,4 @@
-"""From raw rewards to what the designer is paid (method section 7): exceptions, centring, scale between the roles."""
+"""From raw rewards to the designer's rewards (method section 7): exceptions, centring, scale between the roles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spadework.selfplay.score.reward import DesignerReward
 
 
 def raw_reward(evidence: Evidence, reward: DesignerReward, settings: RewardSection) -> float | None:
-    """The raw reward of one design; ``None`` when faults left nothing to judge it by.
+    """The raw reward of one design; ``None`` when faults left too little evidence.
 
     A program that hung is paid ``settings.timeout`` (under the rewards of ``settings.timeout_under``), a mended one 0.
     ``settings.novelty`` adds to all others.

@@ -1,6 +1,7 @@
-"""Score a finished run again from what it stored, under its own settings or others, and say what moved.
+"""Score a stored run again, under its own settings or others, and report what changes.
 
-Nothing is played: returns come from the stored turns, rewards and advantages from the same ``Scoring`` as in the loop.
+Nothing is played. Returns come from the stored turns, and rewards and advantages from the same ``Scoring`` as in the
+loop.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from spadework.types import Design, Episode, Segment
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """A run, scored: by design id, and by group id and episode id. A group without gradient has no advantages."""
+    """The scores of a run: rewards by design id, advantages by group id and episode id (none without a gradient)."""
 
     scores: Mapping[str, Score]
     advantages: Mapping[str, Mapping[str, float]]
     differing_cycles: tuple[int, ...]
-    """Cycles whose stored training rows are not what these scores give, to the last digit."""
+    """Cycles whose stored training rows differ, in any digit, from the rows that these scores give."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What differs between two scorings; ``None`` stands for a design that one of them does not pay."""
+    """The differences between two scorings; ``None`` stands for a design that is not paid in one of them."""
 
     designs: tuple[tuple[str, Score | None, Score | None], ...]
     groups: tuple[str, ...]
 
 
 def stored_scores(store: RunStore) -> dict[str, Score]:
-    """What the run paid its designs."""
+    """The stored scores of the run's designs."""
     rows = [{key: value for key, value in row.items() if key != "cycle"} for row in store.rows("scores")]
     return {row["design_id"]: Score(**row) for row in rows}
 
@@ -82,7 +83,7 @@ def rescore(store: RunStore, config: RunConfig) -> Rescored:
 
 
 def moved(old: Rescored, new: Rescored) -> Moved:
-    """What two scorings of one run disagree on, in order."""
+    """The differences between two scorings of one run, in order."""
     ids = [*old.scores, *(name for name in new.scores if name not in old.scores)]
     pairs = [(name, old.scores.get(name), new.scores.get(name)) for name in ids]
     groups = dict.fromkeys([*old.advantages, *new.advantages])
@@ -102,12 +103,12 @@ def _check_recorded(store: RunStore, cycle: int, episodes: Iterable[Episode], kn
 
 
 def _ending_with(cycle: int, config: RunConfig) -> RunConfig:
-    """The config as it was while ``cycle`` was to be the run's last one, in which all designs that wait are paid."""
+    """The config under which ``cycle`` was the last of the run, so that all waiting designs were paid in it."""
     return config.model_copy(update={"run": config.run.model_copy(update={"cycles": cycle + 1})})
 
 
 def _repaid(episode: Episode, config: RunConfig) -> Episode:
-    """The episode with its return under ``config``."""
+    """The episode with its return computed again under ``config``."""
     if not episode.valid:
         return episode
     rewards = [turn.reward for turn in episode.turns]
@@ -118,7 +119,7 @@ def _repaid(episode: Episode, config: RunConfig) -> Episode:
 
 
 def _batch(scored: CycleScores, stored: Sequence[types.TrainingRow], average: Average) -> list[types.TrainingRow]:
-    """The training rows that the scores give; a design's tokens are taken from its stored rows."""
+    """The training rows that follow from the scores; a design's tokens are taken from its stored rows."""
     tokens = _segments(row for row in stored if row.role == "designer")
     designer = [dataclasses.replace(item, segments=tokens.get(item.source_id, ())) for item in scored.designer]
     rows: list[Scored] = [*scored.agent, *designer]

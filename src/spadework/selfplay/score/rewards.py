@@ -1,7 +1,7 @@
-"""The rewards of the method (section 7): what each says of a design, as a pure function of the evidence of play.
+"""The method's rewards for designs (section 7), each a pure function of the evidence from play.
 
-A reward that floors does so before centring, so that a hopeless environment cannot be paid for being less bad than the
-average of its peers.
+A reward with a floor applies it before centring. Otherwise a hopeless environment could earn a positive reward for
+being less bad than the average of its peers.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class WeightedSum(DesignerReward):
         self._parts = parts
 
     def __call__(self, evidence: Evidence) -> float:
-        """What all parts pay together."""
+        """The weighted sum of all parts."""
         return math.fsum(weight * part(evidence) for part, weight in self._parts)
 
 

@@ -1,6 +1,6 @@
-"""What play pays: from a cycle's designs and groups to agent rows, designer rows and scores (method section 2, step 3).
+"""Score a cycle: from its designs and groups to agent rows, designer rows and scores (method section 2, step 3).
 
-Nothing here plays, so the loop and ``spadework rescore`` share it.
+Nothing here plays an episode, so the loop and ``spadework rescore`` share this code.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from spadework.selfplay.score.skills import SkillAverages
 from spadework.types import CONTROL_ARMS, Design, Group
 
 NOTHING = estimate({})
-"""Of an environment that nothing was played of."""
+"""The estimate for an environment of which nothing was played."""
 HINT_GROUP = "hint"
-"""Begins the group of a row that trains a hint; those of programs begin with ``design``."""
+"""Prefix of the group of a row that trains a hint; the groups of programs begin with ``design``."""
 HUNG = "ENV205"
-"""A call of the program ran into its time limit."""
+"""Fault code for a call of the program that ran into its time limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CycleScores:
-    """One cycle, scored: rows of both roles, and what each design that was due is paid."""
+    """The scores of one cycle: the rows of both roles, and the reward of each design that was due."""
 
     agent: list[Scored]
     designer: list[Scored]
     scores: list[Score]
     estimates: dict[str, Estimate]
-    """What was seen of each environment."""
+    """The estimate for each environment, by id."""
     metrics: dict[str, float]
-    """Of the scoring rounds that fell due."""
+    """Metrics of the scoring rounds that fell due."""
 
 
 class Scoring:
-    """Scores cycles in order. Its state is that of ``ledger`` and ``averages``.
+    """Scores cycles in order. Its state consists of ``ledger`` and ``averages``.
 
-    ``played`` is the config that the episodes were allocated under, where that is another one. Raises ``ConfigError``
-    for a reward, an estimator or an average that does not exist.
+    ``played`` is the config under which the episodes were allocated, if it differs from ``config``. Raises
+    ``ConfigError`` for a reward, an estimator or an average that does not exist.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class Scoring:
         self._advantage = build_advantage(config.agent)
 
     def cycle(self, cycle: int, designs: Sequence[Design], groups: Sequence[Group]) -> CycleScores:
-        """Take in a cycle's designs and play, and pay what is due.
+        """Add a cycle's designs and groups, and pay the designs that are due.
 
         Args:
-            cycle: of the run; each is scored once, in order.
-            designs: all attempts of the cycle.
-            groups: all that was played.
+            cycle: the cycle of the run. Each cycle is scored once, in order.
+            designs: all design attempts of the cycle.
+            groups: all episodes of the cycle, by environment and arm.
         """
         paid = [group for group in groups if group.arm not in CONTROL_ARMS]
         arms = by_environment(paid)
@@ -87,7 +87,7 @@ class Scoring:
         return CycleScores(agent, designer, scores, estimates, metrics)
 
     def _hold(self, designs: Sequence[Design], estimates: Mapping[str, Estimate]) -> None:
-        """Give the ledger this cycle's designs; what was played of them comes in by ``Ledger.observe``."""
+        """Add this cycle's designs to the ledger; ``Ledger.observe`` adds the evidence from their play."""
         for design in designs:
             if design.fault is not None:
                 continue
@@ -97,14 +97,14 @@ class Scoring:
                 self.ledger.hold(design, None)
 
     def _due_rounds(self, cycle: int) -> list[list[Held]]:
-        """The scoring rounds that fall due, each the designs of one design cycle, in order."""
+        """The scoring rounds that are due, in order; a round holds the designs of one design cycle."""
         rounds: dict[int, list[Held]] = defaultdict(list)
         for held in self.ledger.due(cycle, flush=cycle == self.config.run.cycles - 1):
             rounds[held.design.cycle].append(held)
         return [rounds[design_cycle] for design_cycle in sorted(rounds)]
 
     def _pay(self, rounds: Sequence[Sequence[Held]], samples: int) -> tuple[list[Scored], list[Score]]:
-        """Pay the designs and hints that are due: raw, centred by design cycle and skill, scaled between the roles."""
+        """Pay the due designs and hints: centre by design cycle and skill, then scale between the roles."""
         config = self.config
         centred: list[tuple[Held, float, float]] = []
         hints: list[tuple[Held, float]] = []
@@ -166,7 +166,7 @@ def _hung(groups: Iterable[Group]) -> bool:
 
 
 def _observed(arms: Mapping[str, Group], seen: Estimate) -> Observed:
-    """What the ledger keeps of an environment's play; a control arm that hung is held against nobody."""
+    """The observations of an environment for the ledger. A hang in a control arm does not count against the design."""
     outcomes = [
         Outcome(episode.cycle, episode.arm, episode.seed, episode.return_)
         for group in arms.values()
@@ -178,13 +178,13 @@ def _observed(arms: Mapping[str, Group], seen: Estimate) -> Observed:
 
 
 def allocation_of(config: RunConfig) -> Allocation:
-    """How a config's episodes are allocated."""
+    """The allocation rule of a config."""
     full = max(config.play.episodes, config.hinted_episodes)
     return Allocation(config.play, config.reward, full, config.designer.every)
 
 
 def _evidence(design: Design, seen: Estimate) -> Evidence:
-    """Of the design cycle; the window's returns, this cycle's among them, come in by ``Ledger.observe``."""
+    """The evidence of the design cycle. ``Ledger.observe`` adds the window's returns, including this cycle's."""
     return Evidence(
         design.skill, seen.regret, seen.unhinted_return, window=(), repaired=design.repaired, novelty=design.novelty
     )

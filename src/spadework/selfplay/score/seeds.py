@@ -1,7 +1,8 @@
-"""What a cycle's play says of one environment, seed by seed: both arms share their seeds, and so may several plays.
+"""Estimate win rates and regret of one environment from one cycle's play, paired by seed.
 
-A seed is the unit: plays of one seed are averaged first, and regret is the mean over seeds of hinted minus unhinted,
-so that what makes a seed hard for both arms cancels out.
+Both arms share their seeds, and several plays may share one. The seed is the unit of all statistics: plays of one seed
+are averaged first, and regret is the mean over seeds of hinted minus unhinted return. So whatever makes a seed hard in
+both arms cancels out.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from spadework.intervals import Interval, t_interval, welch_interval
 from spadework.types import Episode, Group
 
 Weights = Mapping[int, float]
-"""Seed -> how much it counts; a seed that is missing counts nothing."""
+"""Seed -> its weight; a missing seed has weight 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Of one environment in one cycle; NaN where nothing valid was played."""
+    """The estimates for one environment in one cycle; NaN where there was no valid play."""
 
     regret: Interval
     """Hinted minus unhinted return, paired by seed, with its 95 % interval; may be negative."""
@@ -30,13 +31,13 @@ class Estimate:
     unhinted_win_rate: float
     hinted_win_rate: float
     seed_returns: tuple[float, ...]
-    """Mean unhinted return of each seed."""
+    """Mean unhinted return on each seed."""
     seed_spread: float
     """Standard deviation between the seeds' own mean returns; NaN unless seeds were played more than once."""
 
 
 def estimate(arms: Mapping[str, Group], weights: Weights | None = None) -> Estimate:
-    """Read both arms of an environment, its seeds weighted by ``weights`` (``play.allocation``) or all alike."""
+    """Estimate from both arms; ``weights`` (``play.allocation``) weighs the seeds, which otherwise count equally."""
     unhinted = arms.get("unhinted")
     return Estimate(
         regret=paired_regret(arms, weights=weights),
@@ -52,8 +53,8 @@ def estimate(arms: Mapping[str, Group], weights: Weights | None = None) -> Estim
 def paired_regret(arms: Mapping[str, Group], confidence: float = 0.95, weights: Weights | None = None) -> Interval:
     """Hinted minus unhinted return: the t interval over the seeds that both arms played without a fault.
 
-    What only one arm played is left out: its seed's difficulty would count on one side. Arms that share fewer than two
-    seeds are compared as strangers (Welch), if at all.
+    Seeds that only one arm played are left out, because their difficulty would count on one side only. Arms that share
+    fewer than two seeds are compared as independent samples (Welch) where they have enough plays.
     """
     hinted, unhinted = ((seed_means(arms[arm]) if arm in arms else {}) for arm in ("hinted", "unhinted"))
     both = [seed for seed in hinted if seed in unhinted and (weights is None or weights.get(seed, 0.0) > 0.0)]
@@ -64,15 +65,15 @@ def paired_regret(arms: Mapping[str, Group], confidence: float = 0.95, weights: 
 
 
 def seed_means(group: Group, value: Callable[[Episode], float] = lambda episode: episode.return_) -> dict[int, float]:
-    """Seed -> mean over its valid plays, in order of play."""
+    """Seed -> mean of ``value`` over the seed's valid plays, in order of play."""
     return {seed: math.fsum(map(value, own)) / len(own) for seed, own in _by_seed(group).items()}
 
 
 def seed_spread(group: Group) -> float:
-    """Standard deviation between seeds' true mean returns: that of the observed means without the luck within seeds.
+    """Standard deviation between the seeds' true mean returns, corrected for the variance within seeds.
 
-    sqrt(max(0, var(seed means) - mean(var within a seed / plays of it))), sample variances; NaN for fewer than two
-    seeds that were played twice or more.
+    It is sqrt(max(0, var(seed means) - mean(var within a seed / plays of the seed))), with sample variances; NaN for
+    fewer than two seeds that were played twice or more.
     """
     own = [[episode.return_ for episode in episodes] for episodes in _by_seed(group).values() if len(episodes) > 1]
     if len(own) < 2:

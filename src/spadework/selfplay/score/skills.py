@@ -1,4 +1,4 @@
-"""How each skill was played in one scoring round after another (method section 7, Eq. 4 and 5)."""
+"""The mean return of each skill over the scoring rounds, and its moving averages (method section 7, Eq. 4 and 5)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SkillAverages:
         self._rounds: dict[str, tuple[float, ...]] = {}
 
     def add_round(self, evidence: Iterable[Evidence]) -> None:
-        """Take in one round: for each skill the mean over its environments of their mean return over the window.
+        """Add one round: for each skill, the mean over its environments of their mean return over the window.
 
         The order of the environments does not matter. Those without any valid play are left out.
         """
@@ -33,7 +33,7 @@ class SkillAverages:
             self._rounds[skill] = (*self.of(skill), math.fsum(own) / len(own))
 
     def of(self, skill: str) -> tuple[float, ...]:
-        """The rounds of a skill so far; empty when it was in none."""
+        """The mean returns of a skill in the rounds so far; empty when it was in none."""
         return self._rounds.get(skill, ())
 
     def state_dict(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class SkillAverages:
         self._rounds = {skill: tuple(own) for skill, own in state.get("rounds", {}).items()}
 
     def metrics(self, gamma_fast: float, gamma_slow: float) -> dict[str, float]:
-        """The fast average of each skill, and how far the slow one lies from it."""
+        """For each skill, the fast average and its distance from the slow average."""
         found = {}
         for skill, own in sorted(self._rounds.items()):
             fast, slow = moving_average(own, gamma_fast), moving_average(own, gamma_slow)
