@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from spadework.envs.sandbox.process import ProcessSandbox
 from spadework.resources import shipped
+
+# A busy machine is no fault of the code: what has to be fast is timed by tests of its own, as ratios.
+settings.register_profile("spadework", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("spadework")
 
 GAMES = shipped("examples") / "environments" / "games"
 

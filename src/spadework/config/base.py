@@ -1,11 +1,14 @@
-"""What every section of the configuration is: frozen, strict, and closed to unknown keys."""
+"""What the sections of the configuration share: they are frozen, strict, and closed to unknown keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+Thinking = Literal["off", "on"] | Annotated[int, Field(strict=True, ge=1)] | None
+"""``off``, ``on``, or a budget in tokens; ``None``: what the model's chat template does by default."""
 
 
 class Section(BaseModel):

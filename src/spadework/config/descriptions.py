@@ -1,4 +1,4 @@
-"""What each setting means, as its docstring in ``sections.py`` says."""
+"""What each setting means, as the docstring of its field says."""
 
 from __future__ import annotations
 

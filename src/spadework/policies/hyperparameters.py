@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from spadework import types
-from spadework.config.sections import UpdateSection
+from spadework.config.training import UpdateSection
 from spadework.policies.base import Hyperparameters, RoleStep
 
 ALL_ROLES = ""

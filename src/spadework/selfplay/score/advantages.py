@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from spadework.config import AgentSection
-from spadework.config.sections import PerSeedSettings
+from spadework.config.play import PerSeedSettings
 from spadework.parts import Part, Seam, check_tables
 
 EPSILON = 1e-8

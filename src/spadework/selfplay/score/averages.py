@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from spadework.config import UpdateSection
-from spadework.config.sections import ConstantLengthSettings
+from spadework.config.training import ConstantLengthSettings
 from spadework.parts import Part, Seam, check_tables
 
 
