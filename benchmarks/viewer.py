@@ -32,7 +32,8 @@ import pyarrow.parquet as pq
 from figures import Figure, machine, most, parser, show, told
 
 from spadework.config import RunConfig
-from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
+from spadework.runs.cycle_record import CycleRecord, PlayRow, RegretRow
+from spadework.runs.store import RunStore
 from spadework.runs.tables import EPISODES
 from spadework.types import Arm, Design, Environment, Episode, Segment, Turn
 

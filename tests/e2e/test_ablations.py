@@ -9,7 +9,7 @@ from tests.e2e.test_endpoint import serving
 
 from spadework.cli import main
 from spadework.resources import shipped
-from spadework.runs.records import read_designs
+from spadework.runs.reading import read_designs
 from spadework.runs.store import RunStore
 
 ABLATIONS = sorted(path.stem for path in (shipped("configs") / "ablations").glob("*.toml"))

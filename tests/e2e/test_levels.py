@@ -13,7 +13,7 @@ from spadework.cli import main
 from spadework.config import RunConfig
 from spadework.config.files import load_config
 from spadework.resources import shipped
-from spadework.runs.records import read_designs, read_environments
+from spadework.runs.reading import read_designs, read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
 from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer

@@ -13,7 +13,7 @@ import pytest
 from spadework.cli import main
 from spadework.config.files import load_config, override_config
 from spadework.resources import shipped
-from spadework.runs.records import cycle_episodes, read_designs
+from spadework.runs.reading import cycle_episodes, read_designs
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_sequences
 from spadework.selfplay.score.rescore import moved, rescore, stored_scores

@@ -18,7 +18,7 @@ from spadework.envs.sandbox.base import Sandbox
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.envs.sandbox.packaged.sandbox import PackagedSandbox
 from spadework.envs.sandbox.process import ProcessSandbox
-from spadework.runs.records import read_environments
+from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.loop import SelfPlay
 from spadework.testing.scripted import ScriptedPolicy, ScriptedTrainer

@@ -17,7 +17,7 @@ from spadework.envs.sandbox.base import Limits, Sandbox
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.policies.base import Message, SamplingParams
 from spadework.rollout import Play, PlaySettings, play_episode
-from spadework.runs.records import read_designs
+from spadework.runs.reading import read_designs
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
 from spadework.selfplay.design.examples import load_examples

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from spadework.config import RunConfig
-from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
+from spadework.runs.cycle_record import CycleRecord, PlayRow, RegretRow
+from spadework.runs.store import RunStore
 from spadework.types import Design, Environment, Episode, Fault, Segment, Turn
 
 SCRIPT = "<script>window.owned = 1</script><img src=x onerror='window.owned = 2'></script><svg onload=window.owned=3>"

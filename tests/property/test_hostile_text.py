@@ -19,9 +19,10 @@ from spadework.errors import ProgramError
 from spadework.policies.base import Completion
 from spadework.policies.local.tiny import build_byte_tokenizer
 from spadework.policies.template import HFTemplate
+from spadework.runs.cycle_record import CycleRecord
 from spadework.runs.export import write_jsonl
-from spadework.runs.records import read_designs
-from spadework.runs.store import CycleRecord, RunStore
+from spadework.runs.reading import read_designs
+from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes
 from spadework.text import clean, clean_json, decode, first_words, printable, word_ends
 from spadework.types import Design, Environment, Episode, Fault, Turn, plain

@@ -14,7 +14,7 @@ from spadework.analysis.environments import design_rows
 from spadework.analysis.episodes import episode_table
 from spadework.config import RunConfig
 from spadework.errors import ConfigError, RunError
-from spadework.runs.records import cycle_episodes, read_designs, read_environments
+from spadework.runs.reading import cycle_episodes, read_designs, read_environments
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_sequences
 from spadework.types import Design, Environment, Episode, TrainingRow

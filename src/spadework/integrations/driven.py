@@ -17,7 +17,8 @@ from spadework.config import RunConfig
 from spadework.errors import ConfigError, RunError
 from spadework.observer import NullObserver
 from spadework.policies.base import Policy
-from spadework.runs.store import Checkpoint, CycleRecord, RunStore
+from spadework.runs.cycle_record import CycleRecord
+from spadework.runs.store import Checkpoint, RunStore
 from spadework.selfplay.loop import Collected, SelfPlay
 from spadework.types import TrainingRow
 

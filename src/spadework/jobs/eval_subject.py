@@ -26,7 +26,7 @@ from spadework.jobs.checkpoint import START, WHICH, find_checkpoint
 from spadework.jobs.engine import ask_first
 from spadework.observer import Observer
 from spadework.policies.base import Policy
-from spadework.runs.records import read_environments
+from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.files import load_pool
 

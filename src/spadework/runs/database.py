@@ -12,6 +12,29 @@ from urllib.parse import quote
 
 from spadework.errors import RunError
 
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS environments (
+    id TEXT, cycle INTEGER, skill TEXT, domain TEXT, document_id TEXT, designer_version INTEGER, parents TEXT,
+    design_id TEXT, sha256 TEXT, source TEXT, hint TEXT, PRIMARY KEY (id, cycle));
+CREATE TABLE IF NOT EXISTS designs (
+    id TEXT PRIMARY KEY, cycle INTEGER, slot INTEGER, attempt INTEGER, skill TEXT, document_id TEXT, parents TEXT,
+    prompt TEXT, reply TEXT, source TEXT, findings TEXT, repaired INTEGER, ran INTEGER, environment_id TEXT,
+    fault TEXT, variant TEXT, novelty REAL);
+CREATE TABLE IF NOT EXISTS scores (
+    design_id TEXT PRIMARY KEY, cycle INTEGER, raw REAL, reward REAL, advantage REAL);
+CREATE TABLE IF NOT EXISTS plays (
+    environment_id TEXT, cycle INTEGER, arm TEXT, episodes INTEGER, faults INTEGER, mean_return REAL, win_rate REAL,
+    PRIMARY KEY (environment_id, cycle, arm));
+CREATE TABLE IF NOT EXISTS regrets (
+    environment_id TEXT, cycle INTEGER, mean REAL, low REAL, high REAL, sd REAL, n INTEGER,
+    PRIMARY KEY (environment_id, cycle));
+CREATE TABLE IF NOT EXISTS events (
+    environment_id TEXT, cycle INTEGER, slot INTEGER, entered INTEGER, why TEXT);
+CREATE TABLE IF NOT EXISTS metrics (cycle INTEGER, name TEXT, value REAL, PRIMARY KEY (cycle, name));
+CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, state TEXT);
+"""
+
 
 def connect_to_write(file: Path) -> sqlite3.Connection:
     """Open or create the file. Several threads may use the connection, but only one at a time."""

@@ -13,43 +13,21 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
-from spadework import types
 from spadework.config import RunConfig
 from spadework.config.differences import Change, config_changes
 from spadework.config.files import dump_config, parse_stored_config
 from spadework.errors import RunError
-from spadework.runs.database import bring_up_to_date, connect_to_read, connect_to_write, insert_rows
+from spadework.runs.cycle_record import CycleRecord
+from spadework.runs.database import SCHEMA, bring_up_to_date, connect_to_read, connect_to_write, insert_rows
 from spadework.runs.files import on_disk, take_lock, torn, write_folder, write_whole
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
-from spadework.types import Design, Environment, Episode, plain
+from spadework.types import Design, Environment, plain
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS environments (
-    id TEXT, cycle INTEGER, skill TEXT, domain TEXT, document_id TEXT, designer_version INTEGER, parents TEXT,
-    design_id TEXT, sha256 TEXT, source TEXT, hint TEXT, PRIMARY KEY (id, cycle));
-CREATE TABLE IF NOT EXISTS designs (
-    id TEXT PRIMARY KEY, cycle INTEGER, slot INTEGER, attempt INTEGER, skill TEXT, document_id TEXT, parents TEXT,
-    prompt TEXT, reply TEXT, source TEXT, findings TEXT, repaired INTEGER, ran INTEGER, environment_id TEXT,
-    fault TEXT, variant TEXT, novelty REAL);
-CREATE TABLE IF NOT EXISTS scores (
-    design_id TEXT PRIMARY KEY, cycle INTEGER, raw REAL, reward REAL, advantage REAL);
-CREATE TABLE IF NOT EXISTS plays (
-    environment_id TEXT, cycle INTEGER, arm TEXT, episodes INTEGER, faults INTEGER, mean_return REAL, win_rate REAL,
-    PRIMARY KEY (environment_id, cycle, arm));
-CREATE TABLE IF NOT EXISTS regrets (
-    environment_id TEXT, cycle INTEGER, mean REAL, low REAL, high REAL, sd REAL, n INTEGER,
-    PRIMARY KEY (environment_id, cycle));
-CREATE TABLE IF NOT EXISTS events (
-    environment_id TEXT, cycle INTEGER, slot INTEGER, entered INTEGER, why TEXT);
-CREATE TABLE IF NOT EXISTS metrics (cycle INTEGER, name TEXT, value REAL, PRIMARY KEY (cycle, name));
-CREATE TABLE IF NOT EXISTS checkpoints (cycle INTEGER PRIMARY KEY, folder TEXT, state TEXT);
-"""
 TORN = ".torn"
 FORMAT = 2
 """Version of the format of run directories and checkpoint states. Version 0.1 wrote none; that is format 1."""
@@ -60,66 +38,6 @@ NOTHING_STORED = (
 OWN = ("run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "lock", "episodes", "sequences", "checkpoints")
 """The files and folders that a store creates in a run directory."""
 CYCLE_TABLES = ("environments", "designs", "scores", "plays", "regrets", "events", "metrics", "checkpoints")
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The reward of a design, and the cycle in which it was paid."""
-
-    design_id: str
-    raw: float
-    reward: float
-    advantage: float
-
-
-@dataclass(frozen=True, slots=True)
-class PlayRow:
-    """The play of one environment in one arm and one cycle."""
-
-    environment_id: str
-    arm: str
-    episodes: int
-    faults: int
-    mean_return: float
-    win_rate: float
-
-
-@dataclass(frozen=True, slots=True)
-class RegretRow:
-    """Hinted minus unhinted return of one environment in one cycle, with its 95 % interval over ``n`` seeds."""
-
-    environment_id: str
-    mean: float
-    low: float
-    high: float
-    sd: float
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class EventRow:
-    """An environment came into play (``entered``) or left it; ``slot`` is ``None`` for anchors."""
-
-    environment_id: str
-    slot: int | None
-    entered: bool
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class CycleRecord:
-    """Everything that is stored of one cycle."""
-
-    cycle: int
-    environments: Sequence[Environment] = ()
-    designs: Sequence[Design] = ()
-    scores: Sequence[Score] = ()
-    plays: Sequence[PlayRow] = ()
-    regrets: Sequence[RegretRow] = ()
-    events: Sequence[EventRow] = ()
-    episodes: Sequence[Episode] = ()
-    sequences: Sequence[types.TrainingRow] = ()
-    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

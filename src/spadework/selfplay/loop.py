@@ -25,8 +25,9 @@ from spadework.policies.base import Metered, Policy, Trainer
 from spadework.policies.hyperparameters import hyperparameters
 from spadework.rollout import PlaySettings
 from spadework.runs.cadence import Cadence
+from spadework.runs.cycle_record import CycleRecord, PlayRow, RegretRow
 from spadework.runs.metrics import Sink
-from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
+from spadework.runs.store import RunStore
 from spadework.selfplay.cycle import Cycle, CycleContext
 from spadework.selfplay.design.collapse import CollapseAlarm
 from spadework.selfplay.design.designer import Designer

@@ -9,7 +9,8 @@ import pytest
 from spadework.analysis.closing import closing
 from spadework.config.files import load_config
 from spadework.intervals import share_interval
-from spadework.runs.store import CycleRecord, EventRow, PlayRow, RegretRow, RunStore, Score
+from spadework.runs.cycle_record import CycleRecord, EventRow, PlayRow, RegretRow, Score
+from spadework.runs.store import RunStore
 from spadework.types import Design, Environment, Fault
 
 

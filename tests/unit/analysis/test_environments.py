@@ -10,7 +10,7 @@ from spadework.analysis.designs import outcomes
 from spadework.analysis.environments import _row, design_rows, environment_rows, relatives
 from spadework.config.differences import differing
 from spadework.config.files import default_config, override_config
-from spadework.runs.records import read_designs, read_environments
+from spadework.runs.reading import read_designs, read_environments
 from spadework.runs.store import RunStore
 
 

@@ -17,7 +17,8 @@ from spadework.analysis.tables import measures, read_run, written
 from spadework.config import RunConfig
 from spadework.errors import ConfigError
 from spadework.policies.embedding import minilm_is_installed
-from spadework.runs.store import CycleRecord, PlayRow, RegretRow, RunStore
+from spadework.runs.cycle_record import CycleRecord, PlayRow, RegretRow
+from spadework.runs.store import RunStore
 from spadework.types import Design, Environment, Episode, Fault, Turn
 
 RULE = "Each day: gold = 3*farms + 2."

@@ -9,8 +9,9 @@ import pytest
 
 from spadework.config import RunConfig
 from spadework.errors import RunError
+from spadework.runs.cycle_record import CycleRecord, RegretRow
 from spadework.runs.files import torn, write_folder, write_whole
-from spadework.runs.store import CycleRecord, RegretRow, RunStore
+from spadework.runs.store import RunStore
 from spadework.types import Design, Episode, Fault, Segment, TrainingRow, Turn
 
 

@@ -11,7 +11,7 @@ from spadework import build
 from spadework.errors import ConfigError
 from spadework.jobs.checkpoint import WHICH, find_checkpoint
 from spadework.runs.export import SUFFIXES, export_files, write_jsonl
-from spadework.runs.records import read_environments
+from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.runs.tables import EPISODES, SEQUENCES
 from spadework.selfplay.pool.files import write_pool

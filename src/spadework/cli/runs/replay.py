@@ -18,7 +18,7 @@ from spadework.envs.sandbox.base import Limits, Sandbox
 from spadework.envs.watch import watch
 from spadework.errors import ConfigError, RunError, SandboxError
 from spadework.replay import Difference, replay_episode
-from spadework.runs.records import cycle_episodes, read_environments
+from spadework.runs.reading import cycle_episodes, read_environments
 from spadework.runs.store import RunStore
 from spadework.types import Environment, Episode
 

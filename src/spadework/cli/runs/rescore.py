@@ -11,7 +11,8 @@ from rich.table import Table
 
 from spadework.config.differences import config_changes
 from spadework.config.files import override_config
-from spadework.runs.store import RunStore, Score
+from spadework.runs.cycle_record import Score
+from spadework.runs.store import RunStore
 from spadework.selfplay.score.rescore import Moved, Rescored, moved, rescore, stored_scores
 
 _SHOWN = 40

@@ -18,7 +18,7 @@ from spadework.cli.progress import COLUMNS
 from spadework.config.differences import config_changes
 from spadework.config.files import default_config
 from spadework.errors import SpadeworkError
-from spadework.runs.records import read_designs
+from spadework.runs.reading import read_designs
 from spadework.runs.store import RunStore
 
 

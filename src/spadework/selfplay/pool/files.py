@@ -22,7 +22,7 @@ from spadework.envs.registry import DOMAINS, recognise_text
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError
 from spadework.runs.files import write_whole
-from spadework.runs.records import read_environments
+from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.packaged import packaged_pool
 from spadework.text import clean, clean_json, decode

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from spadework.runs.store import EventRow
+from spadework.runs.cycle_record import EventRow
 from spadework.types import Environment
 
 Entry = Literal["anchor", "designed", "bundled", "drawn", "replayed", "climbed"]

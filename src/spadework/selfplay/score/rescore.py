@@ -15,8 +15,9 @@ from spadework import types
 from spadework.config import RunConfig
 from spadework.episode import episode_return
 from spadework.errors import RunError
-from spadework.runs.records import cycle_episodes, read_designs, read_environments
-from spadework.runs.store import RunStore, Score
+from spadework.runs.cycle_record import Score
+from spadework.runs.reading import cycle_episodes, read_designs, read_environments
+from spadework.runs.store import RunStore
 from spadework.runs.tables import read_sequences
 from spadework.selfplay.play.plan import group_episodes
 from spadework.selfplay.score.ledger import Ledger

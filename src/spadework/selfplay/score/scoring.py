@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from spadework.config import RunConfig
-from spadework.runs.store import Score
+from spadework.runs.cycle_record import Score
 from spadework.selfplay.faults import failing_environments
 from spadework.selfplay.play.allocation import Allocation
 from spadework.selfplay.records import Evidence, Outcome
