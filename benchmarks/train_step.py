@@ -77,7 +77,7 @@ def _row(rng: random.Random, prompt: list[int], reply: list[int]) -> TrainingRow
 
 def spadework(loaded: Any, rows: list[TrainingRow]) -> Callable[[], Any]:
     from spadework.policies.local.options import LocalOptions
-    from spadework.policies.local.trainer import LocalTrainer
+    from spadework.policies.local.training.trainer import LocalTrainer
 
     silent: Any = None  # the sampler, which an update does not touch
     trainer = LocalTrainer(loaded.model, silent, LocalOptions(micro_batch_tokens=MICRO_BATCH), lambda: loaded)
@@ -143,8 +143,8 @@ def _padded(rows: list[TrainingRow]) -> dict[str, Any]:
 def plain(loaded: Any, rows: list[TrainingRow]) -> Callable[[], Any]:
     import torch
 
-    from spadework.policies.local.losses import surrogate_loss
     from spadework.policies.local.models import resolve_dtype
+    from spadework.policies.local.training.losses import surrogate_loss
 
     net, ordered = loaded.model, sorted(rows, key=lambda row: len(row.tokens))
     low = resolve_dtype("auto") == torch.bfloat16
@@ -181,7 +181,7 @@ def side(pipe: Any, name: str, case: Case) -> None:
     import transformers.models.llama.modeling_llama
     import transformers.models.qwen3.modeling_qwen3  # noqa: F401
 
-    import spadework.policies.local.trainer  # noqa: F401
+    import spadework.policies.local.training.trainer  # noqa: F401
     from spadework.policies.local.models import load_model
 
     if name == "trl":

@@ -16,8 +16,8 @@ from spadework.policies.base import Hyperparameters, RoleStep
 from spadework.policies.local.distributed import joined_ranks
 from spadework.policies.local.options import LocalOptions
 from spadework.policies.local.policy import load_local
-from spadework.policies.local.trainer import LocalTrainer
-from spadework.policies.local.worker import run_worker
+from spadework.policies.local.training.trainer import LocalTrainer
+from spadework.policies.local.training.worker import run_worker
 from spadework.types import TrainingRow
 
 OPTIONS = LocalOptions(slots=2, parked=0, threads=1, dtype="float32", max_length=128, micro_batch_tokens=64)

@@ -14,7 +14,7 @@ from spadework.policies.base import Hyperparameters, RoleStep
 from spadework.policies.local.models import load_model
 from spadework.policies.local.options import LocalOptions
 from spadework.policies.local.policy import load_local
-from spadework.policies.local.trainer import LocalTrainer
+from spadework.policies.local.training.trainer import LocalTrainer
 from spadework.types import TrainingRow
 
 HP = Hyperparameters(lr=0.0, grad_clip=1e9)

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or args.dry_run:
         return _run(args)
     from spadework.policies.local.distributed import joined_ranks
-    from spadework.policies.local.worker import run_worker
+    from spadework.policies.local.training.worker import run_worker
 
     with joined_ranks() as ranks:
         if ranks.rank == 0:

@@ -174,7 +174,7 @@ class Hyperparameters:
 
     The caller normalises the first term through the advantages A (see ``types.TrainingRow``). The second is a mean over
     the M tokens: k_t estimates the KL divergence to the start model, and H_t is the entropy at token t. The importance
-    weight w, the ratio r and k are those of ``policies.local.losses``.
+    weight w, the ratio r and k are those of ``policies.local.training.losses``.
     """
 
     lr: float = 1e-6

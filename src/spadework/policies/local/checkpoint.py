@@ -16,7 +16,7 @@ from torch import Tensor
 
 from spadework.errors import RunError
 from spadework.policies.hyperparameters import ALL_ROLES
-from spadework.policies.local.optimizers import Moments
+from spadework.policies.local.training.optimizers import Moments
 
 _WEIGHTS, _INDEX = "weights.safetensors", "trainer.json"
 _FORMAT = 2

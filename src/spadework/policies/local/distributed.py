@@ -22,7 +22,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor, distribute_tensor
 
 from spadework.policies.local.options import LocalOptions
-from spadework.policies.local.target_pass import TargetPass
+from spadework.policies.local.training.target_pass import TargetPass
 
 _PATIENCE = timedelta(days=30)
 """How long a rank waits for the next order; a rank that died is noticed by its closed connection."""

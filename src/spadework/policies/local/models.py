@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from spadework.errors import ConfigError
-from spadework.policies.local.kv_cache import ATTENTION, cached_attention
+from spadework.policies.local.sampling.kv_cache import ATTENTION, cached_attention
 from spadework.resources import cache_dir, scale_weights
 
 log = logging.getLogger(__name__)

@@ -16,9 +16,7 @@ from torch import Tensor, nn
 
 from spadework.policies.base import Completion, Message, SamplingParams
 from spadework.policies.chat import TokenChat
-from spadework.policies.local.continuous_batch import ContinuousBatch
 from spadework.policies.local.distributed import load_on_workers
-from spadework.policies.local.grammar import Grammars
 from spadework.policies.local.models import (
     check_model,
     load_model,
@@ -28,8 +26,10 @@ from spadework.policies.local.models import (
     with_adapter,
 )
 from spadework.policies.local.options import LocalOptions
-from spadework.policies.local.sampler import LocalSampler
-from spadework.policies.local.trainer import LocalTrainer
+from spadework.policies.local.sampling.continuous_batch import ContinuousBatch
+from spadework.policies.local.sampling.grammar import Grammars
+from spadework.policies.local.sampling.sampler import LocalSampler
+from spadework.policies.local.training.trainer import LocalTrainer
 from spadework.policies.template import HFTemplate
 from spadework.policies.thinking import Thinking
 from spadework.types import Key

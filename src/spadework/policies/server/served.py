@@ -30,7 +30,7 @@ from spadework.policies.local.models import (
     with_adapter,
 )
 from spadework.policies.local.options import LocalOptions
-from spadework.policies.local.trainer import LocalTrainer, merged_weights
+from spadework.policies.local.training.trainer import LocalTrainer, merged_weights
 from spadework.policies.server.token_server import TokenPolicy
 from spadework.policies.server.token_wire import SAMPLE, launch_command, push_calls, sample_body
 from spadework.policies.template import HFTemplate

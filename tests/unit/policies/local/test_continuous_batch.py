@@ -10,11 +10,11 @@ import torch
 
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import SamplingParams
-from spadework.policies.local.continuous_batch import _spans
 from spadework.policies.local.models import load_model
 from spadework.policies.local.policy import LocalOptions, LocalPolicy, load_local
-from spadework.policies.local.prefix_index import shared_length
-from spadework.policies.local.sampling import Uniforms, sample_tokens
+from spadework.policies.local.sampling.continuous_batch import _spans
+from spadework.policies.local.sampling.prefix_index import shared_length
+from spadework.policies.local.sampling.tokens import Uniforms, sample_tokens
 
 
 def make(**options: Any) -> LocalPolicy:

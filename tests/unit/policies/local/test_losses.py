@@ -10,11 +10,11 @@ import torch
 from recorded_steps import HP, check_gradient, grouped_rows, model_at, record_steps, row, tiny
 
 from spadework.policies.base import Hyperparameters
-from spadework.policies.local import losses
-from spadework.policies.local.losses import kl_estimate, surrogate_loss, target_logprobs
 from spadework.policies.local.models import load_model
 from spadework.policies.local.policy import LocalOptions, load_local
-from spadework.policies.local.prefix_packing import build_packs
+from spadework.policies.local.training import losses
+from spadework.policies.local.training.losses import kl_estimate, surrogate_loss, target_logprobs
+from spadework.policies.local.training.prefix_packing import build_packs
 
 
 @pytest.mark.parametrize("budget", [64, 200, 4096])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 
-from spadework.policies.local.prefix_index import PrefixIndex
+from spadework.policies.local.sampling.prefix_index import PrefixIndex
 
 
 def agreement(one: list[int], other: list[int]) -> int:

@@ -13,7 +13,7 @@ from recorded_steps import HP, check_gradient, grouped_rows, model_at, record_st
 
 from spadework.policies.base import RoleStep
 from spadework.policies.hyperparameters import ALL_ROLES
-from spadework.policies.local.trainer import LocalTrainer
+from spadework.policies.local.training.trainer import LocalTrainer
 from spadework.types import TrainingRow
 
 AGENT, DESIGNER = RoleStep("agent", 1e-3), RoleStep("designer", 2e-3, kl_coef=500.0)

@@ -10,7 +10,7 @@ import pytest
 
 from spadework.errors import FaultError, ModelError, error_of
 from spadework.policies.base import SamplingParams
-from spadework.policies.local.sampler import LocalSampler
+from spadework.policies.local.sampling.sampler import LocalSampler
 from spadework.types import Fault, FaultKind
 
 

@@ -24,10 +24,10 @@ from torch import Tensor
 from spadework.errors import ModelError
 from spadework.policies.base import Completion, FinishReason, SamplingParams
 from spadework.policies.chat import Template
-from spadework.policies.local.grammar import Matcher
-from spadework.policies.local.kv_cache import CachedPass, KVCache
-from spadework.policies.local.prefix_index import PrefixIndex, shared_length
-from spadework.policies.local.sampling import Uniforms, sample_tokens
+from spadework.policies.local.sampling.grammar import Matcher
+from spadework.policies.local.sampling.kv_cache import CachedPass, KVCache
+from spadework.policies.local.sampling.prefix_index import PrefixIndex, shared_length
+from spadework.policies.local.sampling.tokens import Uniforms, sample_tokens
 from spadework.types import Key
 
 _MIN_REUSE = 32

@@ -24,13 +24,13 @@ from spadework.policies.base import Caps, Hyperparameters, Metrics, Policy, Role
 from spadework.policies.hyperparameters import ALL_ROLES, plan_steps
 from spadework.policies.local.checkpoint import Checkpoint, read_checkpoint, replace_folder, write_checkpoint
 from spadework.policies.local.distributed import Ranks, part_like, shard_model, whole_on_first
-from spadework.policies.local.losses import kl_estimate, surrogate_loss
 from spadework.policies.local.models import LoadedModel
-from spadework.policies.local.optimizers import Optimizers
 from spadework.policies.local.options import LocalOptions
-from spadework.policies.local.prefix_packing import PackTensors, blank_pack, build_packs, share_rows
-from spadework.policies.local.target_pass import TargetPass
-from spadework.policies.local.update_metrics import UpdateMetrics
+from spadework.policies.local.training.losses import kl_estimate, surrogate_loss
+from spadework.policies.local.training.optimizers import Optimizers
+from spadework.policies.local.training.prefix_packing import PackTensors, blank_pack, build_packs, share_rows
+from spadework.policies.local.training.target_pass import TargetPass
+from spadework.policies.local.training.update_metrics import UpdateMetrics
 
 T = TypeVar("T")
 LossOf = Callable[[PackTensors, Tensor, Tensor], Tensor]

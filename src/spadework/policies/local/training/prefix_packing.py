@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from spadework import types
-from spadework.policies.local.prefix_index import shared_length
+from spadework.policies.local.sampling.prefix_index import shared_length
 
 
 @dataclass(slots=True)

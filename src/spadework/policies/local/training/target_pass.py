@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from spadework.policies.local.losses import target_logprobs
-from spadework.policies.local.prefix_packing import PackTensors
-from spadework.policies.local.tree_attention import ATTENTION, TreePass, tree_attention
+from spadework.policies.local.training.losses import target_logprobs
+from spadework.policies.local.training.prefix_packing import PackTensors
+from spadework.policies.local.training.tree_attention import ATTENTION, TreePass, tree_attention
 
 
 class TargetPass(nn.Module):

@@ -11,7 +11,7 @@ from torch import Tensor
 from spadework.policies.local.distributed import LOAD, Ranks
 from spadework.policies.local.models import load_model, use_threads, with_adapter
 from spadework.policies.local.options import LocalOptions
-from spadework.policies.local.trainer import LocalTrainer, SyncedPolicy
+from spadework.policies.local.training.trainer import LocalTrainer, SyncedPolicy
 
 
 def run_worker(ranks: Ranks) -> None:

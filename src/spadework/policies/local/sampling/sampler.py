@@ -16,8 +16,8 @@ from typing import TypeVar
 
 from spadework.errors import ModelError
 from spadework.policies.base import Completion, SamplingParams
-from spadework.policies.local.continuous_batch import ContinuousBatch, Outcome, Request
-from spadework.policies.local.grammar import Grammars
+from spadework.policies.local.sampling.continuous_batch import ContinuousBatch, Outcome, Request
+from spadework.policies.local.sampling.grammar import Grammars
 from spadework.types import Key
 
 T = TypeVar("T")

@@ -1,0 +1,1 @@
+"""The update: rows into packs, loss, gradients and the optimiser's step."""
