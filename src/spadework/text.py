@@ -6,7 +6,10 @@ passes ``printable`` besides.
 
 from __future__ import annotations
 
+import ast
 import re
+import threading
+import warnings
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -16,6 +19,12 @@ REPLACEMENT = "\ufffd"
 MAX_DEPTH = 100
 """Lists and objects inside each other that ``clean_json`` accepts."""
 
+MAX_BRACES = 10_000
+"""Opening braces of a Python source. CPython parses an f-string in a time that grows with the square of its fields."""
+
+# CPython 3.11 counts the depth of the tree that it builds in one place for all threads: two that parse at once fail
+# with "AST constructor recursion depth mismatch". ``catch_warnings`` is not safe among threads either.
+_PARSING = threading.Lock()
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Control characters but tab and newline, marks that turn the direction of writing, and separators of lines.
 _UNPRINTABLE = re.compile(
@@ -82,3 +91,20 @@ def first_words(text: str, most: int) -> str:
     if end is None:
         return text
     return text[: next(islice(word_ends(text), most - 1, None))]
+
+
+def parse_python(source: str | bytes) -> ast.Module:
+    """The syntax tree of a Python source.
+
+    Raises ``SyntaxError`` for whatever cannot be parsed: null bytes, too deep nesting, and a source that would take
+    very long.
+    """
+    braces = source.count("{") if isinstance(source, str) else source.count(b"{")
+    if braces > MAX_BRACES:
+        raise SyntaxError(f"the source has {braces} opening braces; at most {MAX_BRACES} are parsed")
+    try:
+        with _PARSING, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(str(error) or "nested too deeply") from error

@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spadework.envs.check.syntax import Program, parse
+from spadework.envs.check.syntax import Program
+from spadework.text import parse_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class ProgramMeasures:
 def measure_program(source: str) -> ProgramMeasures | None:
     """The counts, or ``None`` for a text that holds no environment class."""
     try:
-        program = Program(parse(source))
+        program = Program(parse_python(source))
     except SyntaxError:
         return None
     if program.env is None:

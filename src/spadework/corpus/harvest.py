@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from spadework.errors import ConfigError
-from spadework.text import clean, decode, word_ends
+from spadework.text import clean, decode, parse_python, word_ends
 from spadework.types import Document
 
 MIN_WORDS = 40
@@ -92,8 +92,8 @@ def _docstrings(root: Path, source: str, licence: str) -> Iterator[Document]:
 
 def _file_docstrings(file: Path, root: Path, source: str, licence: str) -> Iterator[Document]:
     try:
-        tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError, RecursionError):
+        tree = parse_python(file.read_bytes())
+    except SyntaxError:
         return
     module = ".".join(file.relative_to(root).with_suffix("").parts)
     for node in ast.walk(tree):

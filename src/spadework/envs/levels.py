@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from spadework.envs.contract import BASE_CLASSES, LEVEL
 from spadework.envs.sandbox.packaged.names import entries, parse_named
+from spadework.text import parse_python
 
 _LINE = re.compile(rf"\n+{LEVEL} = \d+\n?\Z")
 
@@ -46,8 +47,8 @@ def at_level(source: str, level: int) -> str:
 
 def _of_program(source: str) -> Levels | None:
     try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+        body = parse_python(source).body
+    except SyntaxError:
         return None
     for node in body:
         if isinstance(node, ast.ClassDef) and node.name.endswith("Env") and node.name not in BASE_CLASSES:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import cache
 
 from spadework.envs.check.codes import CODES
-from spadework.envs.check.syntax import Program, parse
+from spadework.envs.check.syntax import Program
 from spadework.envs.domain import Checks, Domain
 from spadework.errors import ConfigError
 from spadework.plugins import Plugins
+from spadework.text import parse_python
 
 DEFAULT_DOMAIN = "games"
 """The domain of a program that no other domain recognises as its own, and of plain prompts."""
@@ -41,7 +42,7 @@ def find_domain(name: str) -> Domain:
 def recognise(source: str) -> Domain:
     """The domain of a program, read off its parsed source; the default for one that does not parse."""
     try:
-        program = Program(parse(source))
+        program = Program(parse_python(source))
     except SyntaxError:
         return find_domain(DEFAULT_DOMAIN)
     return _first_that(lambda checks: checks.recognises(program))

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spadework.envs.check.syntax import Program, parse
+from spadework.envs.check.syntax import Program
 from spadework.envs.domain import Change, Domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session
 from spadework.errors import ProgramError
+from spadework.text import parse_python
 
 _METHOD = "spadework_shown_state"
 _PLAIN = '''
@@ -44,7 +45,7 @@ class Watched:
 def watched_source(source: str, domain: Domain) -> str:
     """The source with a method that gives its state; as it is where it is no program with an environment."""
     try:
-        env = Program(parse(source)).env
+        env = Program(parse_python(source)).env
     except SyntaxError:
         return source
     if env is None:

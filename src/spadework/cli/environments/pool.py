@@ -18,7 +18,7 @@ from spadework.cli.environments.model import add_model, model_config
 from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import in_order
 from spadework.envs.check.static import check_source
-from spadework.envs.check.syntax import Program, parse
+from spadework.envs.check.syntax import Program
 from spadework.envs.contract import box
 from spadework.envs.json_schema import SchemaError, check_schema
 from spadework.envs.registry import find_domain
@@ -29,6 +29,7 @@ from spadework.errors import ConfigError, ProgramError
 from spadework.jobs.engine import open_policy
 from spadework.jobs.judge import Judged, judge_pool, shares
 from spadework.selfplay.pool.files import Imported, import_pool, write_pool
+from spadework.text import parse_python
 from spadework.types import WIN, Environment
 
 _SHOWN = 20
@@ -261,7 +262,7 @@ def _stats(environments: Sequence[Environment]) -> Table:
 
 def _traits(source: str) -> list[str]:
     try:
-        program = Program(parse(source))
+        program = Program(parse_python(source))
     except SyntaxError:
         return ["a syntax error"]
     tools = len(program.tools())

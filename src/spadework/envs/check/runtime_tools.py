@@ -17,9 +17,10 @@ from spadework.envs.check import static_tools
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.leaks import mentions
 from spadework.envs.check.players import Play
-from spadework.envs.check.syntax import Program, parse
+from spadework.envs.check.syntax import Program
 from spadework.envs.sandbox.base import Session, act
 from spadework.envs.tool_calls import parse_reply
+from spadework.text import parse_python
 
 _SEEDS = 3
 _PROBES = ("facts", "criteria", "tools", "called")
@@ -41,7 +42,7 @@ class Look:
 
 def probe_for(source: str) -> str:
     """What to append to ``source`` so that its environment has the probe's functions as methods."""
-    env = Program(parse(source)).env
+    env = Program(parse_python(source)).env
     methods = [f"{env.name}.spadework_{name} = spadework_{name}" for name in _PROBES] if env else []
     return "\n".join(["", _probe(), "", *methods, ""])
 
@@ -73,7 +74,7 @@ async def look(session: Session, solved: Sequence[Play], seeds: Sequence[int]) -
 
 def live_schemas(source: str, session: Session) -> list[Finding]:
     """The schemas of a session that was reset, against the source's methods."""
-    return list(static_tools.check_schemas(Program(parse(source)), session.tools))
+    return list(static_tools.check_schemas(Program(parse_python(source)), session.tools))
 
 
 def judge(seen: Look, won: bool) -> Iterator[Finding]:

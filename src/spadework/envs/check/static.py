@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from spadework.envs.check import static_rules
 from spadework.envs.check.findings import Finding
-from spadework.envs.check.syntax import Function, Program, own_nodes, parameters, parse, required
+from spadework.envs.check.syntax import Function, Program, own_nodes, parameters, required
 from spadework.envs.domain import Domain
+from spadework.text import parse_python
 
 MAX_CHARACTERS = 200_000
 """A longer source is not a game: it is refused before it is parsed."""
@@ -24,7 +25,7 @@ def check_source(source: str, domain: Domain) -> list[Finding]:
     if len(source) > MAX_CHARACTERS:
         return [Finding("ENV001", f"the source has {len(source)} characters, more than {MAX_CHARACTERS}")]
     try:
-        program = Program(parse(source))
+        program = Program(parse_python(source))
     except SyntaxError as error:
         return _parse_findings(source, error)
     if len(program.nodes) > MAX_NODES:

@@ -3,30 +3,11 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
 
 from spadework.envs import contract
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-MAX_BRACES = 10_000
-"""Opening braces of a source. CPython parses an f-string in a time that grows with the square of its fields."""
-
-
-def parse(source: str) -> ast.Module:
-    """The tree. Raises ``SyntaxError`` for whatever cannot be parsed, nesting and null bytes included.
-
-    A source that would be parsed too slowly is refused in the same way.
-    """
-    braces = source.count("{")
-    if braces > MAX_BRACES:
-        raise SyntaxError(f"the source has {braces} opening braces; at most {MAX_BRACES} are parsed")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(source)
-    except (ValueError, RecursionError, MemoryError, SystemError) as error:
-        raise SyntaxError(str(error) or "nested too deeply") from error
 
 
 class Program:

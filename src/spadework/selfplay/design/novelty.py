@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spadework.text import parse_python
+
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Programs -> (n, d) array of unit vectors; see ``policies.embedding.Embedder``."""
 
@@ -28,8 +30,8 @@ def fingerprint(source: str, *, numbers: bool = True) -> str:
     For a program that does not parse it is the hash of the text.
     """
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+        tree = parse_python(source)
+    except SyntaxError:
         return hashlib.sha256(source.encode()).hexdigest()
     names: dict[str, int] = {}
     parts: list[str] = []

@@ -10,7 +10,7 @@ from itertools import islice
 from spadework.envs import contract
 from spadework.envs.check import syntax
 from spadework.scan import THINK, THINK_END, Block, blocks
-from spadework.text import clean
+from spadework.text import clean, parse_python
 
 _CLASS = re.compile(r"^class[ \t]", re.MULTILINE)
 _FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
@@ -86,7 +86,7 @@ def _holds_environment(source: str) -> bool:
     if not _CLASS.search(source):
         return False
     try:
-        tree = syntax.parse(source)
+        tree = parse_python(source)
     except SyntaxError:
         return False
     methods: dict[str, set[str]] = {base: {"reset", "step"} for base in contract.BASE_CLASSES - {"Env"}}
@@ -114,7 +114,7 @@ def _unfenced(text: str) -> str:
 def _up_to_prose(source: str) -> str:
     """The source up to the first line that is no Python, if that line stands at the left margin and is no fence."""
     try:
-        syntax.parse(source)
+        parse_python(source)
     except SyntaxError as error:
         lines = source.split("\n")
         wrong = lines[error.lineno - 1] if error.lineno and error.lineno <= len(lines) else ""

@@ -8,7 +8,6 @@ programs, with or without a ``NAME.toml`` each, are read as well, and so are run
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import re
@@ -25,7 +24,7 @@ from spadework.runs.files import write_whole
 from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.packaged import packaged_pool
-from spadework.text import clean, clean_json, decode
+from spadework.text import clean, clean_json, decode, parse_python
 from spadework.types import Environment
 
 COLUMNS = (
@@ -360,8 +359,8 @@ def without_fences(source: str) -> str:
     if not _FENCE.search(source):
         return source
     try:
-        ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+        parse_python(source)
+    except SyntaxError:
         return _FENCE.sub("", source)
     return source
 

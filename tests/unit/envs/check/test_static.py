@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from spadework.envs.check.static import check_source
-from spadework.envs.check.syntax import Program, parse, required
+from spadework.envs.check.syntax import Program, required
 from spadework.envs.check.taint import player_text_calls
 from spadework.envs.registry import find_domain, recognise
 from spadework.resources import shipped
+from spadework.text import parse_python
 
 ENVIRONMENTS = shipped("examples") / "environments"
 GOOD = """\
@@ -93,7 +94,7 @@ def test_the_environment_may_inherit_its_methods():
 
 
 def test_required_parameters():
-    function = parse("def f(self, a, b=1, *, c, d=2): ...").body[0]
+    function = parse_python("def f(self, a, b=1, *, c, d=2): ...").body[0]
     assert isinstance(function, ast.FunctionDef)
     assert required(function) == ["a", "c"]
 
@@ -119,7 +120,7 @@ class AEnv:
     def step(self, action):
         {step}
 """
-    assert bool(list(player_text_calls(Program(parse(source)), {"eval", "exec"}))) is tainted
+    assert bool(list(player_text_calls(Program(parse_python(source)), {"eval", "exec"}))) is tainted
 
 
 def test_domains_are_read_off_the_source():
