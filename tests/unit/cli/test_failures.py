@@ -21,6 +21,7 @@ from spadework.errors import ConfigError
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.files import import_pool, load_pool, write_pool
 
+GAMES = Path(__file__).parents[3] / "examples" / "environments" / "games"
 OLD = Path(__file__).parents[2] / "fixtures" / "v0.1"
 
 
@@ -86,13 +87,19 @@ def test_paths_that_cannot_be(run: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "with --out" in said(["report", str(run), "--out", str(tmp_path / "file" / "r.html")], capsys)
 
 
-def test_too_few_descriptors(tmp_path: Path) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
+@pytest.mark.parametrize("most", [12, 24, 63])
+@pytest.mark.parametrize("verb", ["train", "check"])
+def test_too_few_descriptors(tmp_path: Path, most: int, verb: str) -> None:
+    """Opens wait for others to end; with this few they would wait for one another."""
 
-    command = [sys.executable, "-m", "spadework", "train", "scripted", "--run", str(tmp_path / "run")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, preexec_fn=limit)
-    assert done.returncode in (0, 2), done.stderr  # opens wait for others to end, which may be enough
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+    what = ["scripted", "--run", str(tmp_path / "run")] if verb == "train" else [str(GAMES / "adding_fractions.py")]
+    command = [sys.executable, "-m", "spadework", verb, *what]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, preexec_fn=limit)
+    assert done.returncode == 2, done.stderr
+    assert "ulimit -n" in done.stderr
     assert "Traceback" not in done.stderr
 
 

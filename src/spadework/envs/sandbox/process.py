@@ -35,6 +35,7 @@ class ProcessSandbox:
             raise SandboxError(CLOSED, "the sandbox is closed")
         if not self._unsafe:
             support.check_platform()
+            descriptors.allow(0)
         instance = await self._waiting.run(lambda: self._spawn(source, limits), lambda: bool(self._live))
         try:
             await instance.start()

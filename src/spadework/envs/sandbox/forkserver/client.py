@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import resource
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -99,7 +98,7 @@ class ForkServer:
         if self._closed:
             raise SandboxError(CLOSED, "the sandbox is closed")
         if self._auditor is None:
-            self._most_templates = min(MOST_TEMPLATES, _allow_descriptors(self.pool.instances) // 8)
+            self._most_templates = min(MOST_TEMPLATES, descriptors.allow(self.pool.instances) // 8)
             self._auditor = asyncio.create_task(audit.watch(self, self.pool.memory_mb << 20))
         await self._slots.acquire()
         try:
@@ -233,19 +232,6 @@ class ForkServer:
         idle = [key for key, template in self._templates.items() if not template.users and template.loaded.done()]
         for key in idle[:beyond]:
             self._templates.pop(key).instance.fail(SandboxError(CLOSED, "the template is not needed any more"))
-
-
-def _allow_descriptors(instances: int) -> int:
-    """Raise the soft limit as far as so many instances need, each a socket of ours, and the hard limit lets us.
-
-    Gives the new limit. Zygotes, which are started afterwards, inherit it.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = soft if soft == resource.RLIM_INFINITY else max(soft, 2 * instances + 256)
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return MOST_TEMPLATES * 8 if wanted == resource.RLIM_INFINITY else wanted
 
 
 def _succeeded(task: asyncio.Task[ZygoteProcess]) -> bool:

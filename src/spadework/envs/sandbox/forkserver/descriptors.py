@@ -8,15 +8,39 @@ import errno
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar
 
-from spadework.envs.sandbox.forkserver.kernel_facts import NO_START
+from spadework.envs.sandbox.forkserver.kernel_facts import BROKEN, NO_START
 from spadework.errors import SandboxError
 
 T = TypeVar("T")
+LEAST = 64
+"""Descriptors without which no sandbox is started: what waits for one would hold those that it waits for."""
 RETRY_SECONDS = 0.02
 HOPELESS_SECONDS = 5.0
 """Wall seconds of waiting after which an open fails, if nothing of the sandbox is left that could end."""
 GIVE_UP_SECONDS = 20.0
 """Wall seconds after which it fails in any case: those that hold descriptors may be waiting for this very open."""
+
+
+def allow(instances: int) -> int:
+    """Raise the soft limit as far as so many instances need, each a socket of ours, and the hard limit lets us.
+
+    Gives the new limit. Zygotes, which are started afterwards, inherit it.
+
+    Raises:
+        SandboxError: the hard limit is below ``LEAST``.
+    """
+    import resource  # Windows has none, and runs programs unconfined
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    endless = resource.RLIM_INFINITY
+    wanted = soft if soft == endless else max(soft, 2 * instances + 256)
+    wanted = wanted if hard == endless else min(wanted, hard)
+    if wanted != endless and wanted < LEAST:
+        raise SandboxError(
+            BROKEN, f"only {wanted} files may be open at once, and the sandbox needs {LEAST}; raise `ulimit -n`"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return 1 << 20 if wanted == endless else wanted
 
 
 class OutOfDescriptors(SandboxError):
