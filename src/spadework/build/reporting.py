@@ -18,8 +18,8 @@ from spadework.lessons.held_out import held_out_games, lent_hints
 from spadework.runs.metrics import JsonlSink, OptionalSink, Sink, by_cycle
 from spadework.runs.store import RunStore
 from spadework.runs.trackers import open_trackers
-from spadework.selfplay.loop import Evaluator
 from spadework.selfplay.pool.files import load_pool
+from spadework.selfplay.stages import Evaluator
 
 
 def build_rules(config: RunConfig, episodes: int) -> Rules:

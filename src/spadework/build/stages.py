@@ -27,7 +27,6 @@ from spadework.selfplay.design.model_check import ModelCheck
 from spadework.selfplay.design.novelty import Neighbours, SeenPrograms
 from spadework.selfplay.design.prompts import agent_opening
 from spadework.selfplay.design.validation import Validator
-from spadework.selfplay.loop import Stages
 from spadework.selfplay.pool.climber import Climber
 from spadework.selfplay.pool.controller import Controller
 from spadework.selfplay.pool.files import load_pool
@@ -40,6 +39,7 @@ from spadework.selfplay.score.averages import build_average
 from spadework.selfplay.score.ledger import Ledger
 from spadework.selfplay.score.rewards import build_reward
 from spadework.selfplay.score.skills import SkillAverages
+from spadework.selfplay.stages import Stages
 from spadework.types import Environment
 
 

@@ -71,8 +71,9 @@ def config(*overrides: str) -> RunConfig:
     return load_config("scripted", [*quick, *overrides])
 
 
-def self_play(config: RunConfig, sandbox: ForkServer) -> SelfPlay:
-    return SelfPlay(config, build.build_stages(config, sandbox, build.build_corpus(config)), Nobody())
+def self_play(config: RunConfig, sandbox: ForkServer, observer: Nobody | None = None) -> SelfPlay:
+    stages = build.build_stages(config, sandbox, build.build_corpus(config))
+    return SelfPlay(config, stages, observer or Nobody())
 
 
 def sound(messages: Any, rng: random.Random, version: int) -> str:
@@ -291,8 +292,7 @@ async def test_an_environment_whose_plays_mostly_fail_leaves_the_pool_aloud(sand
         def note(self, text: str) -> None:
             lines.append(text)
 
-    run = self_play(config("play.episodes=12", "run.max_fault_share=0.95"), sandbox)
-    run.observer = Told()
+    run = self_play(config("play.episodes=12", "run.max_fault_share=0.95"), sandbox, Told())
     record = (await run.collect(Timed(lambda key: 0.0, spoilt(0.75)), 0)).record
     failing = [event.environment_id for event in record.events if event.why == "failing"]
     assert failing and record.metrics["pool/failing"] == len(failing)
