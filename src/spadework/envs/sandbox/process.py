@@ -66,7 +66,7 @@ class ProcessSandbox:
             undo.callback(process.wait)
             undo.callback(process.kill)
             instance = Instance(ours, limits, process.kill)
-            instance.has_cpu_clock = bool(cpu_source(process.pid))
+            instance.clock.reads_cpu = bool(cpu_source(process.pid))
             self._reap(process, instance)
             undo.pop_all()
         self._live.add(instance)

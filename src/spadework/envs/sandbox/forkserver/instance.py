@@ -16,6 +16,7 @@ from typing import Any
 
 from spadework.envs.sandbox.base import Limits, Script, Step, blame
 from spadework.envs.sandbox.forkserver import support
+from spadework.envs.sandbox.forkserver.clock import CallClock, first_of, settle
 from spadework.envs.sandbox.forkserver.inside import wire
 from spadework.envs.sandbox.forkserver.kernel_facts import (
     CLOSED,
@@ -53,8 +54,6 @@ class Instance:
         self.pid = 0
         self.zygote_pid: asyncio.Future[int] | None = None
         """Its process id as its zygote knows it, once the birth is reported; None where there is no zygote."""
-        self.has_cpu_clock = True
-        """Whether the host can read its CPU seconds; if not, limits on them are held to wall seconds."""
         self.forked = False
         """Whether a template forked it: a birth that untrusted code had a hand in."""
         self.forks = 0
@@ -67,6 +66,7 @@ class Instance:
         self._kill = kill
         self._gate = gate
         self._loop = asyncio.get_running_loop()
+        self.clock = CallClock(self.cpu, limits.wall_seconds, self._late)
         self.shared_bytes = 0
         """Memory that it had from the start, which it shares with what it was forked from."""
         self.started = False
@@ -75,8 +75,6 @@ class Instance:
         self._replies = Replies(limits.max_observation)
         self._plays: Plays | None = None
         """What the request under way has played so far, if it plays scripts."""
-        self._dispatched = self._cpu_before = self._cpu_allowed = 0.0
-        self._deadline: asyncio.TimerHandle | None = None
         self._max_turns = limits.max_turns
         self._tools: tuple[Mapping[str, Any], ...] = ()
         self.exited: asyncio.Future[int] = self._loop.create_future()
@@ -103,18 +101,18 @@ class Instance:
         if self.fault is not None:  # its zygote died before anyone waited
             raise self.fault
         ready: asyncio.Future[int] = self._loop.create_future()
-        self._loop.add_reader(self._sock.fileno(), _settle, ready)
+        self._loop.add_reader(self._sock.fileno(), settle, ready)
         try:
-            await _first(START_SECONDS, ready, self.exited)
+            await first_of(START_SECONDS, ready, self.exited)
         finally:
             self._mute()
         data, self.pid = hello(self._sock) if self.fault is None else (b"", 0)
         if not data and self.fault is None:  # its end tells more, if it comes
-            await _first(GRACE_SECONDS, self.exited)
+            await first_of(GRACE_SECONDS, self.exited)
         if data != wire.HELLO:
             self.fail(self._start_fault(data, heard=ready.done()))
         if self.fault is None and self.zygote_pid is not None:
-            await _first(None, self.zygote_pid, self.exited)
+            await first_of(None, self.zygote_pid, self.exited)
         if self.fault is None and not self._is_itself():
             self.fail(ProgramError(wire.DIED, "broke the protocol: another process spoke for it"))
         if self.fault is not None:
@@ -221,7 +219,7 @@ class Instance:
     async def close(self) -> None:
         """See ``Session``."""
         self.fail(SandboxError(CLOSED, "the session is closed"))
-        await _first(GRACE_SECONDS, self.exited)
+        await first_of(GRACE_SECONDS, self.exited)
 
     def fail(self, fault: FaultError) -> None:
         """Kill the child; this and every later call raises ``fault``. The first fault stands."""
@@ -256,8 +254,8 @@ class Instance:
         if self.fault is not None:
             raise self.fault
         reply: asyncio.Future[Reply] = self._loop.create_future()
-        self._reply, self._cpu_allowed = reply, cpu_seconds
-        self._start_clock()
+        self._reply = reply
+        self.clock.start(cpu_seconds)
         try:
             self._send(wire.REQUEST.pack(len(body), self.calls, operation) + body, reply)
             answer = await reply
@@ -266,6 +264,7 @@ class Instance:
             raise
         finally:
             self._reply = None
+            self.clock.stop()
         if answer.flags & wire.FAULT:
             raise self._reported(answer)
         return answer
@@ -282,35 +281,11 @@ class Instance:
             rest.add_done_callback(_forget)
             reply.add_done_callback(lambda _: rest.cancel())
 
-    def _start_clock(self) -> None:
-        """A call begins: see to it that it is judged in time. A timer outlives its call: most find nothing to judge."""
-        self._dispatched, self._cpu_before = self._loop.time(), self.cpu()
-        due = self._dispatched + min(self._cpu_allowed, self.limits.wall_seconds)
-        if self._deadline is None or self._deadline.when() > due:
-            self._judge_at(due)
-
-    def _judge_at(self, due: float) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._deadline = self._loop.call_at(due, self._judge)
-
-    def _judge(self) -> None:
-        """At the earliest moment at which a call can have used up its CPU or its wall time."""
-        self._deadline = None
-        if self._reply is None:
-            return
-        passed = self._loop.time() - self._dispatched
-        used = self.cpu() - self._cpu_before if self.has_cpu_clock else passed
-        if used >= self._cpu_allowed:
-            clock = "CPU" if self.has_cpu_clock else "wall"
-            why = f"{used:.3f} {clock} seconds in one call; the limit is {self._cpu_allowed}"
-            self.fail(ProgramError(wire.HANG, why))
-        elif passed >= self.limits.wall_seconds:
-            why = f"no answer within {self.limits.wall_seconds} seconds"
-            self.fail(SandboxError(LOST, STOPPED) if stopped(self.pid) else ProgramError(wire.HANG, why))
+    def _late(self, why: str, *, burnt: bool) -> None:
+        if not burnt and stopped(self.pid):
+            self.fail(SandboxError(LOST, STOPPED))
         else:
-            wait = min(self._cpu_allowed - used, self.limits.wall_seconds - passed)
-            self._judge_at(self._loop.time() + max(wait, 0.001))
+            self.fail(ProgramError(wire.HANG, why))
 
     def _readable(self) -> None:
         try:
@@ -341,7 +316,7 @@ class Instance:
         if self.fault is not None or last is None:
             return
         if last.flags & wire.MORE:
-            self._start_clock()
+            self.clock.restart()
         else:
             self._answer(last)
 
@@ -385,9 +360,7 @@ class Instance:
     def _hang_up(self) -> None:
         self._mute()
         self._sock.close()
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        self.clock.close()
 
     def _mute(self) -> None:
         """Stop listening; by number, since looking a socket up in vain would print it."""
@@ -410,23 +383,3 @@ def _forget(task: asyncio.Task[None]) -> None:
     """A request that could not be sent to its end: reading finds out why."""
     if not task.cancelled():
         task.exception()
-
-
-def _settle(future: asyncio.Future[int]) -> None:
-    if not future.done():
-        future.set_result(0)
-
-
-async def _first(seconds: float | None, *futures: asyncio.Future[int]) -> None:
-    """Wait for any of ``futures``, for so long: ``asyncio.wait`` at a third of its cost, which every start pays."""
-    if any(future.done() for future in futures):
-        return
-    woken: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    timer = None if seconds is None else woken.get_loop().call_later(seconds, _settle, woken)
-    for future in futures:
-        future.add_done_callback(lambda _: _settle(woken))
-    try:
-        await woken
-    finally:
-        if timer is not None:
-            timer.cancel()

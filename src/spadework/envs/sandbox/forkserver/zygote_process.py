@@ -85,7 +85,7 @@ class ZygoteProcess:
         instance = Instance(ours, limits, lambda: self._kill(number), gate=self._gate)
         instance.zygote_pid = self._loop.create_future()
         instance.id, instance.shared_bytes, instance.forked = number, self.shared_bytes, order["do"] == "fork"
-        instance.has_cpu_clock = bool(self._cpu_source)
+        instance.clock.reads_cpu = bool(self._cpu_source)
         self.instances[number] = instance
         self._send({**order, "ids": [number]}, [theirs])
         return instance
