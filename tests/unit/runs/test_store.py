@@ -100,6 +100,15 @@ def test_old_checkpoints_go(store: RunStore) -> None:
     assert sorted(path.name for path in (store.path / "checkpoints").iterdir()) == ["00002", "00003"]
 
 
+def test_the_best_checkpoint_is_spared(store: RunStore) -> None:
+    for cycle, average in enumerate((0.4, 0.9, 0.5, 0.9, 0.1)):
+        store.commit(CycleRecord(cycle, metrics={"eval/average": average}), {"cycle": cycle}, save)
+        store.prune(1, store.best("eval/average"))
+    assert store.best("eval/average") == [1], "the first of equals"
+    assert list(store.checkpoints()) == [1, 4]
+    assert sorted(path.name for path in (store.path / "checkpoints").iterdir()) == ["00001", "00004"]
+
+
 def test_a_folder_that_a_kill_in_prune_left_is_swept(store: RunStore) -> None:
     for cycle in range(3):
         commit(store, cycle)
