@@ -38,6 +38,7 @@ class Interrupts(spadework.NullObserver):
             os.kill(os.getpid(), signal.SIGINT)
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell may ignore it
 try:
     spadework.train(spadework.read_config("scripted", {"run.cycles": 50, "run.checkpoint_minutes": 0}), sys.argv[1], Interrupts())
 except KeyboardInterrupt:
