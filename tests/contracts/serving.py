@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -101,7 +102,9 @@ def serve(kind: Literal["vllm", "sglang"], raw: bool = False) -> tuple[TokenServ
     """A server in a thread of its own until the process ends, and the settings to reach it."""
     from spadework.config import EndpointSection
 
-    server = TokenServer(Path(tempfile.mkdtemp(prefix="spadework-served-")), raw)
+    folder = Path(tempfile.mkdtemp(prefix="spadework-served-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    server = TokenServer(folder, raw)
     ready = threading.Event()
 
     async def run() -> None:

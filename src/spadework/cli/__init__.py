@@ -51,7 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Parse, run the verb, and turn an expected error into one paragraph and exit status 2."""
     collect_seldom()
     argv = sys.argv[1:] if argv is None else list(argv)
-    args = _parse(argv)
+    try:
+        args = _parse(argv)  # imports what the verb needs, which takes a second or two
+    except KeyboardInterrupt:
+        return 130
     with warnings.catch_warnings():
         warnings.simplefilter("always", ConfigWarning)
         warnings.showwarning = _warning_printer()

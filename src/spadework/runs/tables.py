@@ -68,45 +68,48 @@ SEQUENCES = pa.schema(
 def write_rows(path: Path, rows: Sequence[Episode] | Sequence[types.TrainingRow], schema: pa.Schema) -> None:
     """Write the episodes or the training rows of a cycle."""
     table = pa.Table.from_pylist([plain(row) for row in rows], schema=schema)
-    pq.write_table(table, path, compression="zstd")
+    # With a checksum a page, so that a byte that turned on the disk is noticed and not read as another number.
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
 def read_episodes(path: Path) -> list[Episode]:
     """The episodes of one file. Raises ``RunError`` for a damaged file."""
-    return [_episode(row) for row in _rows(path, EPISODES)]
+    with _whole(path):
+        return [_episode(row) for row in read_table(path, EPISODES).to_pylist()]
 
 
 def read_sequences(path: Path) -> list[types.TrainingRow]:
     """The training rows of one file. Raises ``RunError`` for a damaged file."""
     lists = ("tokens", "loss_mask", "logprobs", "advantages")
-    rows = _rows(path, SEQUENCES)
-    return [types.TrainingRow(**{**row, **{key: tuple(row[key]) for key in lists}}) for row in rows]
+    with _whole(path):
+        rows = read_table(path, SEQUENCES).to_pylist()
+        return [types.TrainingRow(**{**row, **{key: tuple(row[key]) for key in lists}}) for row in rows]
 
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
     """The table of one file; columns that an older version lacks are null. Raises ``RunError`` if it is damaged."""
     with _whole(path):
-        return pq.read_table(path, schema=schema)
+        strange = set(pq.read_schema(path).names) - set(schema.names)
+        if strange:  # pages have checksums, the names of columns have none
+            raise ValueError(f"it has columns that no version wrote: {', '.join(sorted(strange))}")
+        return pq.read_table(path, schema=schema, page_checksum_verification=True)
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> pa.Table:
     """Some columns of one file, possibly nested (``turns.list.element.reward``). Raises ``RunError`` if damaged."""
     with _whole(path):
-        return pq.ParquetFile(path).read(columns)
+        return pq.ParquetFile(path, page_checksum_verification=True).read(columns)
 
 
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
     try:
         yield
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:  # a missing column reads as null
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the system's own, which names the file; those of pyarrow have no number
         reason = str(error).partition("\n")[0]
         raise RunError(f"{path} is damaged ({reason}); copy it back from a backup") from error
-
-
-def _rows(path: Path, schema: pa.Schema) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = read_table(path, schema).to_pylist()
-    return rows
 
 
 def _episode(row: dict[str, Any]) -> Episode:
