@@ -6,6 +6,7 @@ that loses its power does, and then spoils what lies on the disk.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -135,10 +136,8 @@ def _children(pid: int) -> list[int]:
 
 
 def _end(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _files(run: Path) -> list[Path]:
