@@ -29,6 +29,7 @@ from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
 from spadework.types import Design, Environment, plain
 
 TORN = ".torn"
+"""The suffix of the folder of a damaged checkpoint that was set aside."""
 FORMAT = 2
 """Version of the format of run directories and checkpoint states. Version 0.1 wrote none; that is format 1."""
 STORED = "The run stands as it was after its last whole cycle: make room, or fix its rights, and go on with --resume"
@@ -38,6 +39,7 @@ NOTHING_STORED = (
 OWN = ("run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "lock", "episodes", "sequences", "checkpoints")
 """The files and folders that a store creates in a run directory."""
 CYCLE_TABLES = ("environments", "designs", "scores", "plays", "regrets", "events", "metrics", "checkpoints")
+"""The tables whose rows belong to a cycle. Resuming deletes what they hold of cycles after the last checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,11 @@ class RunStore:
     """One run directory. ``create`` and ``resume`` write; ``read`` only reads."""
 
     def __init__(self, path: Path, database: sqlite3.Connection, lock: IO[str] | None = None) -> None:
-        self.path, self._db, self._lock = path, database, lock
+        self.path = path
+        self._db = database
+        self._lock = lock
         self._made: list[Path] = []
+        """What ``create`` made, for ``discard_if_unstarted`` to delete."""
         self.notes: list[str] = []
         """Messages for the user about what opening the run set aside."""
 
@@ -66,7 +71,9 @@ class RunStore:
 
         Raises ``RunError`` when the directory already holds a run, or cannot be created.
         """
-        new, found = not path.exists(), set(path.iterdir()) if path.is_dir() else set[Path]()
+        # What is there before the start stays there if the start fails.
+        new = not path.exists()
+        found = set(path.iterdir()) if path.is_dir() else set[Path]()
         with on_disk(path, NOTHING_STORED):
             path.mkdir(parents=True, exist_ok=True)
             lock = take_lock(path)
@@ -148,18 +155,20 @@ class RunStore:
         Settings that change what a run does are adopted only with ``change``. Otherwise this closes the run and raises
         ``RunError`` with ``how``, a text that tells the user how to ask for the change.
         """
-        before, stored = self.config.run.cycles, self._last_cycle() + 1
+        before = self.config.run.cycles
+        stored = self._last_cycle() + 1
         changes = config_changes(self.config, config)
         refused = [] if change else [one for one in changes if not one.free]
         if refused:
             self.close()
-            told = "\n  ".join(["was started with other settings:", *map(str, refused)])
-            raise RunError(f"{self.path} {told}\nTo take them over, {how}.")
+            listed = "\n  ".join(str(one) for one in refused)
+            raise RunError(f"{self.path} was started with other settings:\n  {listed}\nTo take them over, {how}.")
         if config.run.cycles < before and config.run.cycles <= stored:
             self.close()
             raise RunError(f"run.cycles is {config.run.cycles}, but {self.path} holds {stored} cycles already")
         if changes:
             with self._db:
+                # The run had come to its end, so its last cycle paid all waiting designs. ``rescore`` has to know.
                 if before == stored < config.run.cycles:
                     self._write_meta("ended", json.dumps([*self.ended(), before - 1]))
                 self._write_config(config)
@@ -177,6 +186,8 @@ class RunStore:
         """
         name = f"{record.cycle:05d}"
         with on_disk(self.path, STORED if self._holds_a_cycle() else NOTHING_STORED):
+            # Files come first: they become part of the run with the transaction below. If the process is killed in
+            # between, the run still ends at the cycle before, and the next ``resume`` deletes them.
             write_whole(
                 self.path / "episodes" / f"{name}.parquet", lambda path: write_rows(path, record.episodes, EPISODES)
             )
@@ -194,7 +205,11 @@ class RunStore:
     def prune(self, keep: int, spared: Collection[int] = ()) -> None:
         """Delete all checkpoints but the newest ``keep`` and those of the cycles in ``spared``. Raises ``RunError``."""
         rows = self._db.execute("SELECT cycle, folder FROM checkpoints ORDER BY cycle DESC").fetchall()
-        for cycle, folder in [row for row in rows[keep:] if row[0] not in spared]:
+        for cycle, folder in rows[keep:]:
+            if cycle in spared:
+                continue
+            # The row goes first: a folder without a row is swept up later, but a row without its folder reads as a
+            # damaged checkpoint.
             with on_disk(self.path, STORED), self._db:
                 self._db.execute("DELETE FROM checkpoints WHERE cycle = ?", (cycle,))
             shutil.rmtree(self.path / "checkpoints" / folder, ignore_errors=True)
@@ -219,8 +234,11 @@ class RunStore:
         """The cycle of the checkpoint with the highest ``metric``, the first of equals; empty if never measured."""
         kept = self.checkpoints()
         rows = self._db.execute("SELECT cycle, value FROM metrics WHERE name = ?", (metric,)).fetchall()
-        measured = [(value, -cycle) for cycle, value in rows if cycle in kept and value is not None]
-        return [-max(measured)[1]] if measured else []
+        measured = {cycle: value for cycle, value in rows if cycle in kept and value is not None}
+        if not measured:
+            return []
+        highest = max(measured.values())
+        return [min(cycle for cycle, value in measured.items() if value == highest)]
 
     def metrics(self) -> dict[str, list[tuple[int, float]]]:
         """Every metric's (cycle, value) pairs, in order."""
@@ -297,6 +315,7 @@ class RunStore:
         return self._last_cycle() >= 0
 
     def _insert(self, record: CycleRecord) -> None:
+        """Insert the rows of a cycle. Tokens are left out: they are in the Parquet file of training rows."""
         cycle = record.cycle
         insert_rows(self._db, "environments", [{**_table_row(e), "sha256": e.sha256} for e in record.environments])
         insert_rows(self._db, "designs", [_table_row(d, drop=("segments", "hint_segments")) for d in record.designs])
@@ -328,6 +347,7 @@ class RunStore:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _set_aside(self, checkpoint: Checkpoint, why: str) -> None:
+        """Rename the folder of a damaged checkpoint, so that a user can still look into it, and forget its row."""
         aside = checkpoint.folder.with_name(checkpoint.folder.name + TORN)
         if checkpoint.folder.exists():
             shutil.rmtree(aside, ignore_errors=True)
@@ -338,6 +358,7 @@ class RunStore:
 
 
 def _table_row(record: Design | Environment, drop: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The columns of a record but those in ``drop``; tuples and dicts are stored as JSON."""
     row = {one.name: plain(getattr(record, one.name)) for one in fields(record) if one.name not in drop}
     return {key: json.dumps(value) if isinstance(value, tuple | dict) else value for key, value in row.items()}
 
@@ -356,6 +377,7 @@ def _check_free(path: Path) -> None:
 
 
 def _check_known(path: Path, form: int) -> None:
+    """Raise ``RunError`` if a format is newer than this version of the package can read."""
     if form > FORMAT:
         raise RunError(
             f"{path} was written by a newer version of spadework (format {form}, this version knows {FORMAT}): "

@@ -66,7 +66,7 @@ class Curriculum:
     def update(
         self, cycle: int, groups: Sequence[Group], estimates: Mapping[str, Estimate], replayed: Sequence[str]
     ) -> tuple[list[Environment], dict[str, float]]:
-        """Change memory and pool by what was seen in a cycle: the environments that climbed, and metrics.
+        """Change memory and pool by what a cycle has shown. Returns the environments that climbed, and metrics.
 
         The order matters. What was forgotten is measured against memory before memory is written anew. All that was
         played stops being fresh before designs climb, since the hinted arm of the next level is due. Designs climb
@@ -88,7 +88,7 @@ class Curriculum:
         return climbed, metrics
 
     def _forgotten(self, replayed: Sequence[str], estimates: Mapping[str, Estimate]) -> dict[str, float]:
-        """How replayed environments are won now, and by how much less than when they were last played."""
+        """Metrics: how often replayed environments are won now, and how much less often than when they were in play."""
         now = {name: estimates[name].unhinted_win_rate for name in replayed if name in estimates}
         pairs = [(self._stages.memory.win_rate_of(name), rate) for name, rate in now.items() if not math.isnan(rate)]
         if not pairs:
@@ -118,7 +118,7 @@ class Curriculum:
             )
 
     def _climb(self, groups: Sequence[Group], cycle: int) -> list[Environment]:
-        """Put what is won at its level into its slot at the next one; its hinted arm is due again."""
+        """Replace environments that are won at their level by themselves at the next level. Their hinted arm is due."""
         climber, pool = self._stages.climber, self._stages.pool
         if climber is None:
             return []
@@ -130,7 +130,7 @@ class Curriculum:
         return list(climbed.values())
 
     def _retire(self, estimates: Mapping[str, Estimate]) -> dict[str, float]:
-        """By choice, take what is mastered, or known to be hopeless even with the hint, out of play."""
+        """With ``pool.retire``, take out of play what is mastered, or hopeless even with the hint."""
         if not self._config.pool.retire:
             return {}
         stages = self._stages

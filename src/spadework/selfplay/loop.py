@@ -46,7 +46,9 @@ class SelfPlay:
     """One run of the method."""
 
     def __init__(self, config: RunConfig, stages: Stages, observer: Observer) -> None:
-        self.config, self.stages, self.observer = config, stages, observer
+        self.config = config
+        self.stages = stages
+        self.observer = observer
         self._curriculum = Curriculum(config, stages, observer)
         self._scoring = Scoring(config, stages.ledger, stages.averages)
         self._cadence = Cadence(config.run, time.monotonic())
@@ -104,9 +106,8 @@ class SelfPlay:
         stages = self.stages
         anchors = stages.pool.enter_anchors(cycle)
         drawn = self._curriculum.draw(cycle)
-        replayed = self._curriculum.replay(
-            cycle
-        )  # after the draw: what a draw brought into play is not replayed beside itself
+        # Replay comes after the draw: what a draw brought into play is not replayed beside itself.
+        replayed = self._curriculum.replay(cycle)
         played = await self._play(policy, cycle)
         designs, episodes = played.designs, played.episodes
         reason = why_stop(designs, episodes, self.config.run.max_fault_share)
@@ -227,7 +228,10 @@ def _play_row(group: Group) -> PlayRow:
 
 
 async def _in_thread(work: Callable[[], None]) -> None:
-    """Run work that blocks, e.g. on the disk, beside the event loop. Who is cancelled still waits for its end."""
+    """Run work that blocks, for example on the disk, in a thread. A caller that is cancelled still waits for its end.
+
+    Otherwise the database would be closed, or its checkpoint deleted, while the thread still writes to it.
+    """
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         await asyncio.shield(task)

@@ -78,7 +78,7 @@ class Steps:
             finally:
                 self._pause()
 
-        self._active += 1
+        self._active += 1  # now and not in run(), which starts later: until then no wave may start without it
         return group.create_task(run())
 
     def start(self, key: Key, work: Work[T]) -> Step[T]:
@@ -128,7 +128,7 @@ class Steps:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _pause(self) -> None:
-        """A coroutine waits or has ended; where it was the last one that ran, the next wave starts."""
+        """Note that a coroutine waits or has ended. If it was the last that ran, the next wave starts."""
         self._active -= 1
         if self._active or self._running or not self._due:
             return
@@ -142,14 +142,17 @@ class Steps:
         asyncio.get_running_loop().call_soon(held.__exit__, None, None, None)
 
     def _begin(self, step: Step[Any]) -> None:
+        """Start a step."""
         step.task = asyncio.create_task(step.work())
         self._running.add(step)
         step.task.add_done_callback(partial(self._end, step))
 
     def _end(self, step: Step[Any], task: asyncio.Task[Any]) -> None:
+        """Note that a step has ended, and wake the coroutines that waited for it alone."""
         self._running.discard(step)
         error = None if task.cancelled() else task.exception()
         if error is not None and not step.dropped:
+            # An error ends the cycle, so it is raised in every coroutine that waits.
             self._due.clear()
             for waiter in list(self._waiters):
                 self._wake(waiter, error)
@@ -157,13 +160,16 @@ class Steps:
         for waiter in self._waiters:
             waiter.left.discard(step)
         if self._waves and self._running:
+            # The coroutines wait for the whole wave. Woken one by one they would go on in the order of their speed.
             return
         for waiter in sorted(self._waiters, key=lambda waiter: waiter.key):
             if not waiter.left:
                 self._wake(waiter)
 
     def _wake(self, waiter: _Waiter, error: BaseException | None = None) -> None:
+        """Let a coroutine go on, or raise an error in it."""
         self._waiters.remove(waiter)
+        # It counts as running from here on: no wave may start between this call and its next turn.
         self._active += 1
         if waiter.future.done():
             return

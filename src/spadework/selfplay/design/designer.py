@@ -1,4 +1,7 @@
-"""The design stage: from a document and examples to a validated environment with a hint (method section 2, step 1).
+"""The designer writes an environment from a document and examples, has it validated, and writes its hint.
+
+This is step 1 of method section 2 for one slot. What goes into a prompt is in ``prompts``, what makes a program valid
+in ``envs.check``, and ``cycle`` decides when each slot is designed.
 
 Writing a program and writing its hint are separate steps, so that the program can be played while its hint is written.
 ``fill_slot`` runs the two steps one after the other.
@@ -28,14 +31,15 @@ from spadework.text import word_ends
 from spadework.types import Design, Document, Environment, Fault, Key, Segment, derive_seed
 
 DrawExamples = Callable[[str, random.Random, Callable[[str], bool]], tuple[Example, ...]]
-"""(skill, random generator, whether a program still fits the budget) -> examples for the prompt."""
+"""(skill, random generator, function that says whether a program still fits the budget) -> examples for the prompt."""
 WriteHint = Callable[[Policy, str, JudgedProgram, Key, Sequence[Message]], Awaitable[Hint | None]]
 """(policy, source, result of its validation, key, conversation to continue) -> hint; ``None`` if none is clean."""
 
 Checking = Callable[[], AbstractContextManager[None]]
-"""Makes the context in which a program is checked, which holds back other work for the CPU."""
+"""Makes the context in which a program is checked. Inside it other work for the CPU is held back."""
 
 TWIN = "COPY same structure and numbers as an accepted design"
+"""The finding of a program that another slot has written too."""
 
 ModelCheck = Callable[[Policy, str, Key], Awaitable[tuple[str, ...]]]
 """(policy, source, key) -> reasons for rejecting the program; empty where it passes."""
@@ -85,6 +89,7 @@ def cut_to_tokens(document: Document, limit: int, count: Callable[[str], int]) -
     if count(document.text) <= limit:
         return document
     ends = [0, *word_ends(document.text)]
+    # Counting takes time, so the cut is found by bisection: a longer start has no fewer tokens.
     kept = bisect.bisect_right(ends[1:], limit, key=lambda end: count(document.text[:end]))
     return dataclasses.replace(document, text=document.text[: ends[kept]])
 
@@ -96,14 +101,16 @@ def active_skills(settings: DesignerSection, cycle: int) -> tuple[str, ...]:
         settings: the designer's settings after ``domains.settings`` has named the skills.
         cycle: a cycle in which the designer writes.
     """
-    skills, width = settings.skills, settings.active_skills or len(settings.skills)
-    start = (cycle // settings.every) * width % len(skills)
+    skills = settings.skills
+    width = settings.active_skills or len(skills)
+    design_cycle = cycle // settings.every
+    start = design_cycle * width
     return tuple(skills[(start + i) % len(skills)] for i in range(width))
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """The parts of a design that is not finished yet."""
+    """A design in progress: what its prompt was made from and, once the model has replied, what it wrote."""
 
     id: str
     cycle: int
@@ -121,7 +128,7 @@ class _Draft:
     segments: tuple[Segment, ...] = ()
 
     def sampled(self, completion: Completion, segments: tuple[Segment, ...]) -> _Draft:
-        """A copy that holds what the model wrote."""
+        """Return a copy with the model's reply and the program that was found in it."""
         reply = self.prefill + completion.text
         source, repaired = extract_program(reply)
         return dataclasses.replace(self, reply=reply, source=source, repaired=repaired, segments=segments)
@@ -136,7 +143,7 @@ class _Draft:
         novelty: float | None = None,
         hint_segments: tuple[Segment, ...] = (),
     ) -> Design:
-        """The finished record."""
+        """Return the finished record. The arguments say how the attempt ended."""
         return Design(
             id=self.id,
             cycle=self.cycle,
@@ -160,7 +167,7 @@ class _Draft:
         )
 
     def environment(self, hint: str, domain: str, version: int) -> Environment:
-        """The accepted environment."""
+        """Return the environment of a program that passed its checks; ``version`` is that of the designer's weights."""
         return Environment(
             id=environment_id(self.source),
             source=self.source,
@@ -184,7 +191,7 @@ class Candidate:
     environment: Environment
 
     def refused(self, finding: str) -> Design:
-        """The record of the design as rejected with ``finding``."""
+        """Return the record of a design that was rejected, although its program ran, because of ``finding``."""
         return self.draft.design(findings=(finding,), ran=True)
 
 
@@ -202,8 +209,13 @@ class Designer:
     def __init__(
         self, settings: DesignerSection, memory: MemorySection, domain: Domain, run_seed: int, tools: DesignTools
     ) -> None:
-        self.settings, self.memory = settle_designer(settings, domain), memory
-        self.domain, self.run_seed, self.tools = domain, run_seed, tools
+        self.settings = settle_designer(settings, domain)
+        self.memory = memory
+        self.domain = domain
+        self.run_seed = run_seed
+        self.tools = tools
+        # With a skeleton the reply continues an open code block, so it ends where the block is closed, or where a
+        # model that forgets to close it leaves three lines blank.
         self.sampling = SamplingParams(
             settings.max_tokens,
             temperature=settings.temperature,
@@ -247,8 +259,10 @@ class Designer:
                     findings = await self.tools.check(policy, draft.source, check_key(cycle, slot, attempt))
                     ran = True
             except (SandboxError, PolicyError, GraderError) as error:
+                # These faults say nothing about the program, so the design is recorded as neither good nor bad.
                 return draft.design(fault=error.fault)
             except FaultError as error:
+                # Every other fault is the program's own and counts against the design.
                 return draft.design(findings=(str(error),))
             if findings:
                 return draft.design(findings=findings, ran=ran)
@@ -272,6 +286,10 @@ class Designer:
         return design, environment
 
     def _draft(self, policy: Policy, cycle: int, slot: int, attempt: int, skill: str) -> _Draft:
+        """Choose document, examples and task, and write the prompt.
+
+        Every choice has a generator of its own, seeded by the attempt: what one of them draws never shifts another.
+        """
         seed = derive_seed(self.run_seed, "document", cycle, slot, attempt)
         document = self.tools.document(seed) if self.tools.document else None
         if document is not None and self.tools.document_tokens is not None:
@@ -280,6 +298,7 @@ class Designer:
         left = self.memory.max_tokens
 
         def fits(source: str) -> bool:
+            """Whether an example fits into the tokens that are left, which it then takes."""
             nonlocal left
             cost = policy.count_tokens(source)
             if cost > left:

@@ -81,12 +81,14 @@ class Ledger:
 
     def known(self, cycle: int) -> dict[str, Evidence]:
         """The evidence about each environment for which ``cycle`` is in its window, but not the first of the window."""
-        return {
-            held.design.environment_id: held.evidence
-            for held in self._held
-            if held.evidence is not None and held.design.environment_id is not None
-            if held.design.cycle < cycle < held.design.cycle + self.window
-        }
+        known: dict[str, Evidence] = {}
+        for held in self._held:
+            design = held.design
+            if held.evidence is None or design.environment_id is None:
+                continue
+            if design.cycle < cycle < design.cycle + self.window:
+                known[design.environment_id] = held.evidence
+        return known
 
     def due(self, cycle: int, *, flush: bool = False) -> list[Held]:
         """Remove and return the designs that are due at ``cycle``; all designs with ``flush``."""

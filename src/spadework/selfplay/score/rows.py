@@ -36,7 +36,9 @@ class Scored:
 
 
 def agent_rows(groups: Sequence[Group], advantage: Advantage, settings: AgentSection) -> list[Scored]:
-    """Episodes of groups with spread; what ``settings`` mask still counts in the group's mean.
+    """Give each episode of the arms that train its advantage, and leave out groups in which all advantages are 0.
+
+    Episodes and turns that ``settings`` mask are not trained, but their returns count in the group's mean.
 
     Raises:
         RunError: The estimator did not give one finite number for each episode.
@@ -75,9 +77,11 @@ def _well_formed(episode: Episode) -> tuple[Segment, ...]:
     turns = iter(episode.turns)
     segments = []
     for segment in episode.segments:
-        mask, before, kept = [], False, False
+        mask: list[bool] = []
+        before = False
+        kept = False
         for sampled in segment.loss_mask:
-            if sampled and not before:
+            if sampled and not before:  # a reply begins here
                 kept = not next(turns).malformed
             mask.append(sampled and kept)
             before = sampled
@@ -87,7 +91,7 @@ def _well_formed(episode: Episode) -> tuple[Segment, ...]:
 
 
 def build_batch(scored: Sequence[Scored], average: Average) -> list[Row]:
-    """Training rows, one a segment that holds sampled tokens and an advantage other than 0."""
+    """Make the training rows: one for each segment with sampled tokens, of samples whose advantage is not 0."""
     kept = [item for item in scored if item.advantage != 0.0 and any(segment.sampled for segment in item.segments)]
     lengths = _lengths(kept, average)
     rows = []
@@ -116,7 +120,8 @@ def _lengths(kept: Sequence[Scored], average: Average) -> list[float]:
 
 
 def _row(item: Scored, segment: Segment, weight: float) -> Row:
-    by_mask = (0.0, weight)
+    """The training row of a segment: ``weight`` is the advantage of its sampled tokens, and all others have 0."""
+    by_mask = (0.0, weight)  # indexed by the mask, since a conditional a token is slow over millions of tokens
     return Row(
         tokens=segment.tokens,
         loss_mask=segment.loss_mask,

@@ -56,7 +56,9 @@ class Scoring:
     def __init__(
         self, config: RunConfig, ledger: Ledger, averages: SkillAverages, played: RunConfig | None = None
     ) -> None:
-        self.config, self.ledger, self.averages = config, ledger, averages
+        self.config = config
+        self.ledger = ledger
+        self.averages = averages
         self.allocation = allocation_of(played or config)
         self.average = build_average(config.update)
         self._reward = build_reward(config.reward)
@@ -70,8 +72,10 @@ class Scoring:
             designs: all design attempts of the cycle.
             groups: all episodes of the cycle, by environment and arm.
         """
+        # Control arms are evidence for the designer's reward alone: they train nothing and enter no estimate.
         paid = [group for group in groups if group.arm not in CONTROL_ARMS]
         arms = by_environment(paid)
+        # In later cycles of a window the number of plays is fixed beforehand, so there is no allocation to correct for.
         known = self.ledger.known(cycle)
         weights = {name: None if name in known else self.allocation.weights(own) for name, own in arms.items()}
         estimates = {name: estimate(own, weights[name]) for name, own in arms.items()}
@@ -128,14 +132,17 @@ class Scoring:
 
     def _pay_hints(self, due: Sequence[Held]) -> list[tuple[Held, float]]:
         """The hints of a scoring round, each with its regret, centred among the hints of its skill."""
-        own = [
-            (held, raw) for held in due if held.evidence is not None and (raw := hint_reward(held.evidence)) is not None
-        ]
+        own: list[tuple[Held, float]] = []
+        for held in due:
+            raw = None if held.evidence is None else hint_reward(held.evidence)
+            if raw is not None:
+                own.append((held, raw))
         skills = [held.design.skill for held, _ in own]
         rewards = centre([raw for _, raw in own], skills, self.config.reward.centre_below)
         return [(held, reward) for (held, _), reward in zip(own, rewards, strict=True)]
 
     def _raw(self, held: Held) -> float | None:
+        """The raw reward of a design; ``None`` if the evidence does not suffice, and the design is not paid."""
         if held.evidence is None or held.evidence.failing:
             return self.config.designer.rejected_reward
         evidence = dataclasses.replace(held.evidence, skill_returns=self.averages.of(held.evidence.skill))
@@ -153,7 +160,7 @@ def _hint_row(held: Held, advantage: float) -> Scored:
 
 
 def by_environment(groups: Sequence[Group]) -> dict[str, dict[str, Group]]:
-    """Environment id -> arm -> group."""
+    """Sort groups into a mapping from environment id to arm to group."""
     arms: dict[str, dict[str, Group]] = defaultdict(dict)
     for group in groups:
         arms[group.environment_id][group.arm] = group

@@ -56,7 +56,8 @@ def paired_regret(arms: Mapping[str, Group], confidence: float = 0.95, weights: 
     Seeds that only one arm played are left out, because their difficulty would count on one side only. Arms that share
     fewer than two seeds are compared as independent samples (Welch) where they have enough plays.
     """
-    hinted, unhinted = ((seed_means(arms[arm]) if arm in arms else {}) for arm in ("hinted", "unhinted"))
+    hinted = seed_means(arms["hinted"]) if "hinted" in arms else {}
+    unhinted = seed_means(arms["unhinted"]) if "unhinted" in arms else {}
     both = [seed for seed in hinted if seed in unhinted and (weights is None or weights.get(seed, 0.0) > 0.0)]
     if len(both) < 2 and min(len(hinted), len(unhinted)) > 1:
         return welch_interval(list(hinted.values()), list(unhinted.values()), confidence)
@@ -78,6 +79,7 @@ def seed_spread(group: Group) -> float:
     own = [[episode.return_ for episode in episodes] for episodes in _by_seed(group).values() if len(episodes) > 1]
     if len(own) < 2:
         return math.nan
+    # The plays of a seed differ by luck, which also moves the seed's mean: that part of the variance is taken off.
     luck = math.fsum(t_interval(values).sd ** 2 / len(values) for values in own) / len(own)
     between = t_interval([math.fsum(values) / len(values) for values in own]).sd ** 2
     return math.sqrt(max(0.0, between - luck))

@@ -61,7 +61,7 @@ class _Row:
     uniforms: Uniforms
     tokens: list[int]
     version: int
-    """Of the weights that sampled the first token: staleness is measured from the oldest weights of a reply."""
+    """The version of the weights that sampled the first token. A reply is as stale as its oldest weights."""
     logprobs: list[float] = field(default_factory=list)
 
     @property
@@ -94,9 +94,13 @@ class ContinuousBatch:
         self._total = slots + parked
         self._max_length = max_length
         self._clock = count(1)
+        """Numbers that say which row of the cache was used before which; see ``_last_used``."""
         self._rows: list[_Row] = []
+        """The reply in slot i, for i = 0 ... n-1: its keys and values are in row i of the cache."""
         self.version = 0
+        """Version of the weights."""
         self.generated = 0
+        """Tokens that were sampled since the start."""
         self.clear()
 
     def clear(self) -> None:
@@ -206,6 +210,7 @@ class ContinuousBatch:
             self._last_used[oldest] = self._last_used[slot]
 
     def _copy_row(self, source: int, target: int, length: int) -> None:
+        """Make the first ``length`` tokens of ``source`` the contents of ``target``. Both now count as just used."""
         if source != target and length:
             self._cache.copy(source, target, length)
         self._prefixes.copy(source, target, length)
@@ -257,6 +262,7 @@ class ContinuousBatch:
             if row.request.matcher is not None:
                 row.request.matcher.restrict(logits[index])
         params = [row.request.params for row in rows]
+        # Each row draws from a generator of its own, so its numbers do not depend on the rows that share the batch.
         tokens, logprobs = sample_tokens(logits, params, [row.uniforms.next() for row in rows])
         outcomes: list[tuple[Request, Outcome]] = []
         for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
@@ -268,12 +274,14 @@ class ContinuousBatch:
                 reason = self._finish_reason(row, token)
                 if reason:
                     outcomes.append((row.request, self._complete(row, reason)))
+        # The rows stay where they are until ``_compact``: callers go on through slots that they numbered before.
         for request, _ in outcomes:
             request.done = True
         self.generated += len(rows)
         return outcomes
 
     def _finish_reason(self, row: _Row, token: int) -> FinishReason | None:
+        """Why a reply ends with its newest token; ``None`` if it goes on."""
         request = row.request
         ended = request.matcher.accept(token) if request.matcher is not None else False
         if ended or token in self._template.stop_tokens or self._at_stop_string(row):
@@ -283,15 +291,20 @@ class ContinuousBatch:
         return None
 
     def _at_stop_string(self, row: _Row) -> bool:
+        """Whether a stop string has been sampled."""
         stops = row.request.params.stop
         if not stops:
             return False
-        tail = self._template.decode(row.sampled[-(max(map(len, stops)) + _STOP_TAIL) :])
+        # Decoding the whole reply for every token would take time that grows with the square of its length.
+        longest = max(len(stop) for stop in stops)
+        tail = self._template.decode(row.sampled[-(longest + _STOP_TAIL) :])
         return any(stop in tail for stop in stops)
 
     def _complete(self, row: _Row, reason: FinishReason) -> Completion:
+        """The finished reply. A stop token is among its tokens, which are trained, but not in its text."""
         sampled = row.sampled
-        text = self._template.decode(sampled[:-1] if sampled[-1] in self._template.stop_tokens else sampled)
+        spoken = sampled[:-1] if sampled[-1] in self._template.stop_tokens else sampled
+        text = self._template.decode(spoken)
         return Completion(text, tuple(sampled), tuple(row.logprobs), reason, row.version)
 
 

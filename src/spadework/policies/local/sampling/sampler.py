@@ -43,9 +43,13 @@ class LocalSampler:
         self._worker = worker
         self._deterministic = deterministic
         self._attending = 0
+        """Participants inside ``attend``."""
         self._queue: list[Request] = []
+        """Requests that are not in the batch yet."""
         self._futures: dict[Request, asyncio.Future[Completion]] = {}
+        """The future of each request that somebody waits for, whether it is queued or in the batch."""
         self._driver: asyncio.Task[None] | None = None
+        """The task that takes steps. It exists while somebody waits for a reply."""
         self._wake = asyncio.Event()
 
     async def sample(self, tokens: Sequence[int], params: SamplingParams, key: Key) -> Completion:
@@ -93,7 +97,9 @@ class LocalSampler:
         self._batch.abort()
 
     def _wake_driver(self) -> None:
+        """Start the driver, or let a waiting one look at the queue again."""
         loop = asyncio.get_running_loop()
+        # A policy outlives event loops where a caller runs several in turn, and a task and an event belong to one.
         if self._driver is None or self._driver.done() or self._driver.get_loop() is not loop:
             self._wake = asyncio.Event()
             self._driver = loop.create_task(self._drive())
@@ -104,12 +110,16 @@ class LocalSampler:
         try:
             while self._futures:
                 if self._deterministic and len(self._futures) < self._attending:
+                    # Somebody inside ``attend`` still computes, and may ask for a reply that belongs into this step.
                     self._wake.clear()
                     await self._wake.wait()
                     continue
-                self._deliver(await self.run(self._visit(self._take())))
+                admitted = self._take()
+                outcomes = await self.run(self._visit(admitted))
+                self._deliver(outcomes)
+                # Those who got a reply take their turn before the next step, and may ask for another reply.
                 await asyncio.sleep(0)
-        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told, and not a log
+        except Exception as error:  # noqa: BLE001 - any error goes to those who wait, who raise it
             cause = f"the model failed: {type(error).__name__}: {error}"
             self._fail(ModelError("ENGINE", cause, detail=traceback.format_exc()))
             self._batch.abort()
@@ -118,12 +128,16 @@ class LocalSampler:
             self._fail(ModelError("ENGINE", "the sampler stopped"))
 
     def _take(self) -> list[Request]:
-        """The requests to admit next, in the order of their keys."""
+        """Take the requests to admit next off the queue, in the order of their keys."""
         self._queue.sort(key=lambda request: request.key)
-        admitted, self._queue = self._queue[: self._batch.free], self._queue[self._batch.free :]
+        free = self._batch.free
+        admitted = self._queue[:free]
+        self._queue = self._queue[free:]
         return admitted
 
     def _visit(self, admitted: list[Request]) -> Callable[[], list[tuple[Request, Outcome]]]:
+        """Make the call for the worker thread: up to ``_STEPS`` steps, until a reply ends or a request can enter."""
+
         def visit() -> list[tuple[Request, Outcome]]:
             outcomes = self._batch.step(admitted)
             for _ in range(_STEPS - 1):
@@ -136,9 +150,10 @@ class LocalSampler:
         return visit
 
     def _deliver(self, outcomes: Sequence[tuple[Request, Outcome]]) -> None:
+        """Hand replies and errors to those who wait for them."""
         for request, outcome in outcomes:
             future = self._futures.pop(request, None)
-            if future is None or future.done():
+            if future is None or future.done():  # its caller was cancelled while the step ran
                 continue
             if isinstance(outcome, Completion):
                 future.set_result(outcome)
@@ -146,7 +161,10 @@ class LocalSampler:
                 future.set_exception(outcome)
 
     def _fail(self, error: ModelError) -> None:
-        """Give everyone who waits an error of their own: one that is raised in many tasks grows by each traceback."""
+        """Give an error to everyone who waits.
+
+        Each gets an object of its own, since an exception that is raised in many tasks collects all their tracebacks.
+        """
         for future in list(self._futures.values()):
             if not future.done():
                 future.set_exception(ModelError(error.fault.code, error.fault.message, error.fault.detail))

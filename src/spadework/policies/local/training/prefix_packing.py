@@ -25,6 +25,14 @@ class Pack:
     Sampled token m is predicted at node ``nodes[m]``. One node may predict several tokens, each of another row.
     """
 
+    # For example, the rows "a b c" and "a b d e" make the tree of five nodes
+    #
+    #     node    0  1  2  3  4
+    #     tokens  a  b  c  d  e
+    #     depths  0  1  2  2  3      the position in the row, which the model's position embedding needs
+    #     ends    5  5  3  5  5      node 1 has c, d and e below it; node 2 has nothing
+    #
+    # and node 1 predicts two tokens: c of the first row and d of the second.
     tokens: list[int] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
     """Position of each token in its row."""
@@ -84,6 +92,7 @@ def build_packs(rows: Sequence[types.TrainingRow], budget: int) -> Iterator[Pack
         tokens = row.tokens[:last]
         shared = shared_length(previous, tokens)
         if pack.tokens and len(pack.tokens) + len(tokens) - shared > budget:
+            # The new pack does not have the nodes of the shared prefix, so this row brings all of its tokens.
             yield pack
             pack, path, shared = Pack(), [], 0
         path = _insert(pack, path[:shared], tokens)
@@ -107,9 +116,10 @@ def share_rows(rows: Sequence[types.TrainingRow], count: int) -> list[list[types
     shares: list[list[types.TrainingRow]] = [[] for _ in range(count)]
     total, done = sum(costs), 0
     for row, cost in zip(ordered, costs, strict=True):
-        # A row goes to the process in whose share of the total its middle lies. A row that costs nothing repeats the
-        # one before it, which may be of any share, so the last process takes it.
-        shares[(2 * done + cost) * count // (2 * total) if cost else -1].append(row)
+        # A row goes to the process in whose share of the total its middle lies, which is done + cost / 2; the factors
+        # of 2 keep to integers. A row that costs nothing repeats the one before it, and the last process takes it.
+        process = (2 * done + cost) * count // (2 * total) if cost else count - 1
+        shares[process].append(row)
         done += cost
     return shares
 
@@ -121,7 +131,8 @@ def blank_pack() -> Pack:
 
 def _insert(pack: Pack, path: list[int], tokens: Sequence[int]) -> list[int]:
     """Add a row whose first tokens are the nodes of ``path`` already; returns the nodes of the whole row."""
-    first, fresh = len(pack.tokens), len(tokens) - len(path)
+    first = len(pack.tokens)
+    fresh = len(tokens) - len(path)
     pack.tokens.extend(tokens[len(path) :])
     pack.depths.extend(range(len(path), len(tokens)))
     # The new nodes are one chain, so the subtree of each ends where the chain does; so do those of their ancestors.

@@ -7,14 +7,18 @@ import ctypes
 import fcntl
 import os
 import resource
+import select
 import signal
 from time import clock_gettime  # by name: it is the real one, since virtual time leaves our package alone
 
+# Options of prctl, from linux/prctl.h.
 PDEATHSIG, DUMPABLE, BOUNDING_DROP, NO_NEW_PRIVS, WRITE_OR_EXECUTE = 1, 4, 24, 38, 65
 SIGKILL = int(signal.SIGKILL)
 LIFETIME_CPU = 3600
 """CPU seconds of a child's whole life, held by the kernel in case the host's own deadlines fail."""
 LIBC = ctypes.CDLL(None, use_errno=True)
+# prctl is variadic: without types ctypes would pass 32-bit integers, and the upper halves of its arguments, which the
+# kernel does check, would be whatever the registers held.
 LIBC.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
 
@@ -68,6 +72,22 @@ def is_stopped(pid: int) -> bool:
         return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return False
+
+
+def next_dead() -> int | None:
+    """Return the process id of a dead child without reaping it (WNOWAIT); None if no child is dead."""
+    try:
+        dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return dead.si_pid if dead is not None else None
+
+
+def is_readable(descriptor: int) -> bool:
+    """Return whether there is something to read from a descriptor at this moment."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def stand_back() -> None:

@@ -24,11 +24,14 @@ from time import monotonic  # our package keeps the real clocks: see virtual.pat
 from . import kernel
 from .template import DESCRIPTORS, FORK_FLAGS, PID
 
+# Seccomp's user notifications, from linux/seccomp.h: the two ioctls, and the structures that they fill and take.
 RECEIVE, SEND = 0xC0502100, 0xC0182101
 NOTICE = struct.Struct("=QIIiIQ6Q")
 """seccomp_notif: id, pid, flags, call number, architecture, instruction pointer, arguments."""
 ANSWER = struct.Struct("=QqiI")
+"""seccomp_notif_resp: id, return value, error number, flags."""
 CONTINUE = 1
+"""The flag that lets the kernel carry out the call as it was made."""
 CPU_PATIENCE = 0.25
 """CPU seconds in which a template must have forked; the wall limit of a call is for those that sleep instead."""
 
@@ -52,11 +55,15 @@ class Supervised:
         self.forking = -1
         """The instance that is being forked, or -1."""
         self.allowed = False
+        """Whether the template may fork once; an attempt to fork uses it up."""
         self.asked_at = self.cpu_at = 0.0
+        """When the current fork was requested, and the template's CPU seconds at that time."""
 
     def descriptors(self) -> list[int]:
         """The descriptors to poll."""
-        return [self.control.fileno(), *([self.listener] if self.listener >= 0 else [])]
+        if self.listener < 0:
+            return [self.control.fileno()]
+        return [self.control.fileno(), self.listener]
 
     def request(self, instance: int, sock: int) -> None:
         """Have a play forked as soon as the template is free."""
@@ -73,18 +80,23 @@ class Supervised:
             self.control.sendmsg([b"fork"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         except OSError as error:
             if error.errno == errno.ETOOMANYREFS:
-                return  # too many descriptors of this user are on their way: once more at the next tick
-            # else it is dying: reaping it or the deadline tells
+                # This user has too many descriptors in flight between processes: the zygote's next tick tries again.
+                return
+            # Otherwise it is dying. The request counts as made; reaping the template, or its deadline, reports it.
         self.waiting.popleft()
-        self.forking, self.allowed, self.asked_at, self.cpu_at = instance, True, monotonic(), self._cpu()
+        self.forking = instance
+        self.allowed = True
+        self.asked_at = monotonic()
+        self.cpu_at = self._cpu()
         os.close(sock)
 
     def pending_instances(self) -> list[int]:
         """The instances that were requested and have not been forked."""
-        return [*([self.forking] if self.forking >= 0 else []), *(instance for instance, _ in self.waiting)]
+        current = [self.forking] if self.forking >= 0 else []
+        return current + [instance for instance, _ in self.waiting]
 
     def abandon_current(self) -> int:
-        """Go on to the next play; gives the instance that will never be forked."""
+        """Go on to the next play, and return the instance of the current one, which will never be forked."""
         instance, self.forking, self.allowed = self.forking, -1, False
         self.request_next_fork()
         return instance
@@ -99,14 +111,17 @@ class Supervised:
         return kernel.cpu_clock(self.pid) or 0.0
 
     def read_report(self, known: Container[int], unannounced: dict[int, tuple[int, int]]) -> tuple[int, int] | None:
-        """Read one report of the template. Gives an instance and the process id that is truly its own, if one was born.
+        """Read one report of the template. Returns the instance and the process id of a play, if one was born.
+
+        The process id is checked: it belongs to a process that this template forked and had not reported before.
 
         Raises ``ValueError`` when the template lied, ``EOFError`` when it hung up, and ``ChildProcessError`` when the
         kernel did not let it fork.
         """
         data, ancillary, _, _ = self.control.recvmsg(64, socket.CMSG_SPACE(4))
         if not data and _hung_up(self.control):
-            raise EOFError  # an empty message looks the same, and is a report out of turn
+            # An empty message looks the same as a hang-up; it goes on below and is a report out of turn.
+            raise EOFError
         if self.listener < 0 and ancillary:
             (self.listener,) = array.array("i", ancillary[0][2])
             with contextlib.suppress(OSError):  # it is dying: reaping it tells
@@ -140,21 +155,19 @@ class Supervised:
         except OSError:
             return  # whoever asked is dead
         identity, pid, _, _, _, _, flags, *_ = NOTICE.unpack(notice)
-        yes = self.allowed and pid == self.pid and flags == FORK_FLAGS
-        answer = ANSWER.pack(identity, 0, 0, CONTINUE) if yes else ANSWER.pack(identity, 0, -errno.EPERM, 0)
-        if yes:
+        # Flags are a register and not memory, so the program cannot change them between this check and the call.
+        if self.allowed and pid == self.pid and flags == FORK_FLAGS:
             self.allowed = False
-        try:
+            answer = ANSWER.pack(identity, 0, 0, CONTINUE)
+        else:
+            answer = ANSWER.pack(identity, 0, -errno.EPERM, 0)
+        with contextlib.suppress(OSError):  # whoever asked died while we decided
             fcntl.ioctl(self.listener, SEND, answer)
-        except OSError:
-            return
 
     def kill_all(self) -> None:
         """Kill the template and everything that it has forked."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
     def close(self) -> None:
         """Let go of every descriptor."""
@@ -170,5 +183,5 @@ class Supervised:
 def _hung_up(sock: socket.socket) -> bool:
     """Whether the other end is closed."""
     poll = select.poll()
-    poll.register(sock, 0)  # a hang-up is told of without being asked for
+    poll.register(sock, 0)  # poll reports hang-ups and errors whether they were asked for or not
     return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))

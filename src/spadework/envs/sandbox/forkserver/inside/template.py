@@ -62,9 +62,11 @@ class Template:
         if not ancillary:
             os._exit(0)  # the zygote is gone
         (sock,) = array.array("i", ancillary[0][2])
-        if not self._frozen:  # late, since the program is loaded by now: its objects are frozen too
+        if not self._frozen:
+            # Done at the first fork, when the program is loaded, so that its objects are frozen too. Otherwise each
+            # collection in a play would write to them all, and the kernel would copy every page.
             gc.collect()
-            gc.freeze()  # or collections in the plays would copy every page
+            gc.freeze()
             self._frozen = True
         pid = self._clone(self._clone_number, FORK_FLAGS, 0, 0, 0, 0)
         if pid == 0:
