@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spadework.api.inputs import ConfigSource, EnvironmentSource, read_environment
+from spadework import build
+from spadework.api.inputs import ConfigSource, EnvironmentSource, read_config, read_environment
 from spadework.api.playing import open_episode, open_session
+from spadework.config import RunConfig
 from spadework.envs.registry import find_domain
 from spadework.episode import SyncEpisode
 from spadework.errors import ConfigError
@@ -70,7 +72,7 @@ class Episodes:
     @property
     def instructions(self) -> str:
         """The system prompt, which says in what form a reply is read; empty where there is none."""
-        return "\n\n".join(one["content"] for one in self._current.messages if one["role"] == "system")
+        return instructions(self.environment.domain, self._config)
 
     @property
     def tools(self) -> tuple[Mapping[str, Any], ...]:
@@ -137,6 +139,13 @@ class Episodes:
         if self._episode is None:
             raise ValueError("no episode has begun: call reset(seed) first")
         return self._episode
+
+
+def instructions(domain: str, config: ConfigSource | None = None) -> str:
+    """The system prompt of an agent in ``domain``, under ``config`` or the defaults; empty where there is none."""
+    settings = RunConfig() if config is None else read_config(config)
+    opening = build.build_play(settings, domain).opening
+    return "\n\n".join(one["content"] for one in opening if one["role"] == "system")
 
 
 def gold_actions(environment: EnvironmentSource, seed: int) -> Iterator[str]:

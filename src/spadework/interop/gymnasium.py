@@ -1,8 +1,9 @@
-"""An environment as a ``gymnasium.Env`` (extra ``gymnasium``): observations and actions are text.
+r"""An environment as a ``gymnasium.Env`` (extra ``gymnasium``): observations and actions are text.
 
-env = spadework.interop.gymnasium.make("code_breaker")
-observation, info = env.reset(seed=0)
-observation, reward, terminated, truncated, info = env.step("I guess \\\\boxed{ABC}.")
+Example:
+    env = spadework.interop.gymnasium.make("code_breaker")
+    observation, info = env.reset(seed=0)
+    observation, reward, terminated, truncated, info = env.step("I guess \boxed{ABC}.")
 """
 
 from __future__ import annotations
