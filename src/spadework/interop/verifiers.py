@@ -72,7 +72,7 @@ class PoolConfig(vf.TasksetConfig):
 
     pool: str = ""
     """Path of a pool; that of the package where it is empty."""
-    environments: list[str] = []
+    environments: tuple[str, ...] = ()
     """Ids of the environments to play; all of them where it is empty."""
     seeds: int = 4
     """Tasks of each environment: seeds 0, 1, …"""
@@ -124,12 +124,12 @@ class PoolEnv(vf.Env[PoolEnvConfig]):
 
 
 class OneCallHarness(vf.Harness[vf.HarnessConfig]):
-    """One call of the model a turn, made in this process: verifiers' own ``null`` harness starts an interpreter each."""
+    """One call of the model a turn, in this process; verifiers' own ``null`` harness starts an interpreter each."""
 
     APPENDS_SYSTEM_PROMPT = SUPPORTS_RESUME = True
     EXECUTES_CODE = NEEDS_CONTAINER = False
 
-    async def launch(  # noqa: PLR0913 - the signature that verifiers calls
+    async def launch(  # noqa: PLR0913, PLR0917 - the signature that verifiers calls
         self, ctx: Any, trace: Any, runtime: Any, endpoint: str, secret: str, mcp_urls: Any, data: Any
     ) -> vf.ProgramResult:
         """Ask the model once, through the endpoint that records the trace."""
