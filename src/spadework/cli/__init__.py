@@ -32,7 +32,7 @@ COMMANDS = {
     "runs": ("runs.show", "list run directories, or show what is in one"),
     "replay": ("runs.replay", "re-execute episodes of a run and compare them byte for byte"),
     "rescore": ("runs.rescore", "recompute rewards and advantages of a run and show what moved"),
-    "export": ("runs.export", "write a run's episodes, environments or training rows to a file"),
+    "export": ("runs.export", "write what a run made to a file, or its environments as another framework's package"),
     "scale-model": ("scale_model", "make the weights of the scale model anew, or a hand-set pool of its kind"),
     "doctor": ("doctor", "show which layers of the sandbox hold on this machine"),
 }

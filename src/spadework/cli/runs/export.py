@@ -14,13 +14,14 @@ from spadework.runs.export import SUFFIXES, export_files, write_jsonl
 from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.runs.tables import EPISODES, SEQUENCES
-from spadework.selfplay.pool.files import write_pool
+from spadework.selfplay.pool.files import load_pool, write_pool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
-    parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
-    parser.add_argument("--what", required=True, choices=("episodes", "environments", "sequences", "model"))
+    parser.add_argument("run", type=Path, metavar="RUN", help="run directory; with --to also a pool")
+    parser.add_argument("--what", choices=("episodes", "environments", "sequences", "model"))
+    parser.add_argument("--to", choices=("verifiers",), help="write the environments as a package of this framework")
     parser.add_argument(
         "--out",
         type=Path,
@@ -33,6 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the verb."""
+    if (args.what is None) == (args.to is None):
+        raise ConfigError("export takes one of --what (data of a run) and --to (environments for another framework)")
+    if args.to is not None:
+        return _package(args.run, args.to, args.out)
     if args.what == "model":
         return _model(args.run, args.checkpoint, args.out)
     if args.out.suffix not in SUFFIXES and not (args.what == "environments" and not args.out.suffix):
@@ -43,6 +48,15 @@ def run(args: argparse.Namespace) -> int:
     finally:
         store.close()
     print(f"{count} {args.what} in {args.out}")
+    return 0
+
+
+def _package(pool: Path, framework: str, out: Path) -> int:
+    from spadework.interop.packages import PACKAGES
+
+    environments = load_pool(pool)
+    PACKAGES[framework](out, environments)
+    print(f"{len(environments)} environments in {out}, a package for {framework}; install it with pip install {out}")
     return 0
 
 
