@@ -7,6 +7,7 @@ tool use and of databases appended.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from spadework.envs.check.codes import Code
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.players import recite
 from spadework.envs.check.runtime import Trial
-from spadework.envs.check.syntax import Function, Program, parameters
+from spadework.envs.check.syntax import Program, parameters
 from spadework.envs.sandbox.base import Session
 from spadework.envs.tool_calls import render_call
 from spadework.text import parse_python
@@ -115,7 +116,9 @@ _PROBES = ("world", "planned", "bad_calls", "too_much", "random_calls")
 _RANDOM_PLAYS = 10
 _SIZES = {"tables": 4, "rows": 50, "tools": 5, "calls": 4}
 _DONE = "<answer>done</answer>"
-_SQL_METHODS = frozenset({"execute", "executemany", "executescript", "query"})
+_STATEMENT = re.compile(
+    r"\s*(SELECT\s|INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|REPLACE\s+INTO\s)", re.IGNORECASE
+)
 
 
 def is_world(program: Program) -> bool:
@@ -128,19 +131,29 @@ def spliced_sql(program: Program) -> Iterator[Finding]:
     """Tools whose SQL text holds one of their parameters."""
     for name, method in sorted(program.tools().items()):
         said = {*parameters(method)} - {"self"}
-        line = next((line for line, names in _sql_texts(method) if names & said), None)
-        if line is not None:
-            yield Finding("DB003", f"tool_{name} puts its parameter into the text of a query", line)
+        for node in ast.walk(method):
+            if isinstance(node, ast.expr) and _is_spliced(node) and _names(node) & said and _is_sql(node):
+                yield Finding("DB003", f"tool_{name} puts its parameter into the text of a query", node.lineno)
+                break
 
 
-def _sql_texts(method: Function) -> Iterator[tuple[int, set[str]]]:
-    """The line and the names of every first argument of a query that is put together."""
-    for node in ast.walk(method):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
-            continue
-        text = node.args[0]
-        if node.func.attr in _SQL_METHODS and not isinstance(text, ast.Constant | ast.Name):
-            yield node.lineno, {inner.id for inner in ast.walk(text) if isinstance(inner, ast.Name)}
+def _is_spliced(node: ast.expr) -> bool:
+    """Whether an expression puts a text together: an f-string, ``+``, ``%`` or ``format``."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr == "format"
+    return isinstance(node, ast.JoinedStr | ast.BinOp)
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _is_sql(node: ast.expr) -> bool:
+    """Whether the fixed parts of a text, in their order, begin as a statement of SQL does."""
+    parts = [
+        inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+    ]
+    return any(_STATEMENT.match(part) for part in parts)
 
 
 async def check(trial: Trial) -> None:
@@ -152,8 +165,7 @@ async def check(trial: Trial) -> None:
     seeds = trial.settings.seeds
     worlds = [await inside.call("spadework_world", seed) for seed in seeds[:3]]
     trial.findings.extend(_reset_gate(worlds, seeds))
-    for seed in seeds[:2]:
-        trial.findings.extend(await _probe_calls(inside, seed))
+    trial.findings.extend(await _probe_calls(inside, seeds[0]))
     await _idle(trial)
     if trial.bench is not None:
         await _random(trial, inside)
@@ -174,20 +186,28 @@ def _probe() -> str:
 
 def _reset_gate(worlds: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Iterator[Finding]:
     """The database after reset: whole, the same again, untouched, and with something to be done."""
+    told: dict[str, Finding] = {}
     for seed, world in zip(seeds, worlds, strict=False):
-        if not world["expects"]:
-            yield Finding("DB001", f"on seed {seed} _expected_changes holds no row")
-        if not world["repeats"]:
-            yield Finding("DB101", f"two resets with seed {seed} give different rows")
-        if world["dangling"]:
-            yield Finding("DB102", f"a row of {world['dangling']} points at a row that is not there")
-        if world["touched"]:
-            yield Finding("DB103", f"after reset {', '.join(world['touched'])} differs from what was filled in")
+        for finding in _of_one_reset(seed, world):
+            told.setdefault(finding.code, finding)
+    yield from told.values()
     if len(worlds) > 1 and len({world["content"] for world in worlds}) == 1:
         yield Finding("DB104", f"{len(worlds)} seeds give the same rows in every table")
     small = [f"{worlds[0][what]} {what}" for what, least in _SIZES.items() if worlds[0][what] < least]
     if small:
         yield Finding("DB002", f"the world has {', '.join(small)}")
+
+
+def _of_one_reset(seed: int, world: Mapping[str, Any]) -> Iterator[Finding]:
+    if not world["expects"]:
+        yield Finding("DB001", f"on seed {seed} _expected_changes holds no row")
+    if not world["repeats"]:
+        yield Finding("DB101", f"two resets with seed {seed} give different rows")
+    if world["dangling"]:
+        yield Finding("DB102", f"on seed {seed} a row of {world['dangling']} points at a row that is not there")
+    if world["touched"]:
+        names = ", ".join(world["touched"])
+        yield Finding("DB103", f"on seed {seed} {names} differs after reset from what was filled in")
 
 
 async def _probe_calls(inside: Session, seed: int) -> list[Finding]:

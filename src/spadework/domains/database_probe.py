@@ -54,21 +54,21 @@ def spadework_bad_calls(env: typing.Any, seed: int) -> dict[str, typing.Any]:
     """A call for a record that there is not and that changes the database; one that fails and changes it all the same."""
     found: dict[str, typing.Any] = {"nobody": None, "half": None}
     env._spadework_opening = _spadework_reset(env, seed)
-    start = env._state.serialize()
+    start, first = env._state.serialize(), _spadework_tables(env)
     for tool in env.get_tools():
         function = tool.get("function", tool)
         properties = (function.get("parameters") or {}).get("properties", {})
         tries = _spadework_arguments(env, function["name"], properties)[:_SPADEWORK_TRIES]
         for arguments in tries:
             result = _spadework_call(env, function["name"], arguments, start)
-            if _spadework_failed(result) and env.changes():
+            if _spadework_failed(result) and _spadework_tables(env) != first:
                 found["half"] = found["half"] or [function["name"], arguments]
         numbers = [key for key, schema in properties.items() if _spadework_is_key(key, schema)]
         for arguments in tries[:3] if numbers else ():
             for key in numbers:
                 wrong = {**arguments, key: _SPADEWORK_NOBODY}
                 _spadework_call(env, function["name"], wrong, start)
-                if env.changes():
+                if _spadework_tables(env) != first:
                     found["nobody"] = found["nobody"] or [function["name"], wrong]
     return found
 
