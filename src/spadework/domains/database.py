@@ -102,19 +102,19 @@ class DatabaseDisplay(ToolDisplay):
     probe = _STATE
 
 
+_BRIEFING = DatabaseBriefing(
+    prompts=files("spadework.domains").joinpath("prompts", "database"),
+    skills=SKILLS,
+    examples=shipped("examples") / "environments" / "database",
+    noun="database world",
+)
 DATABASE = Domain(
     name="database",
-    briefing=DatabaseBriefing(
-        prompts=files("spadework.domains").joinpath("prompts", "database"),
-        skills=SKILLS,
-        examples=shipped("examples") / "environments" / "database",
-        noun="database world",
-    ),
+    briefing=_BRIEFING,
     dialogue=ToolCalls(),
     checks=DatabaseChecks(),
     display=DatabaseDisplay(),
     demo=database_script,
 )
-
-PAID_STEPS = replace(DATABASE, briefing=replace(DATABASE.briefing, pay_steps=True))
+PAID_STEPS = replace(DATABASE, briefing=replace(_BRIEFING, pay_steps=True))
 """The same with a reward for the form of each step: ``domain = "spadework.domains.database:PAID_STEPS"``."""

@@ -1,4 +1,4 @@
-"""The script of a toy run on databases: it writes worlds about parcel lockers, some of them broken, and works in them."""
+"""The script of a toy run on databases: it writes worlds about parcel lockers, some broken, and works in them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Lockers${low}To${high}Env(SqliteToolEnv):
 _SLIP = ("self._fill({", "self.fill({")
 """What a broken program has in another way."""
 HINTS = (
-    "Find the owner, then the owner's parcel and the free lockers. Move it to the lowest number, then leave the notice.",
+    "Find the owner, the owner's parcel and the free lockers. Move it to the lowest number, then leave the notice.",
     "Look up three things: who, which parcel, which lockers are free. Change two: the locker and the notice.",
     "First read, then write. Take the lowest free locker of the size that was asked for. Send nothing back.",
 )
@@ -147,12 +147,8 @@ def _work(messages: Sequence[Message], rng: random.Random, version: int) -> str:
     assert asked is not None
     seen = [value for text in told[first + 1 :] if (value := _read(text)) is not None]
     skill = min(0.95, 0.4 + 0.05 * version + (0.3 if "HINT" in told[first] else 0.0))
-    if not seen:
-        return render_call("find_resident", {"name": asked[1]}) if rng.random() < 0.9 else '<tool_call>{"name": "find'
-    if len(seen) == 1:
-        return render_call("list_parcels", {"resident_id": seen[0]["id"]})
-    if len(seen) == 2:
-        return render_call("free_lockers", {"size": asked[2]})
+    if len(seen) < 3:
+        return _look_up(seen, asked[1], asked[2], rng)
     parcel, free = seen[1][0]["id"], sorted(row["id"] for row in seen[2])
     if len(seen) == 3:
         locker = free[0] if rng.random() < skill else free[-1]
@@ -161,6 +157,15 @@ def _work(messages: Sequence[Message], rng: random.Random, version: int) -> str:
         notice = {"resident_id": seen[0]["id"], "text": f"locker {seen[3]['locker_id']}"}
         return render_call("leave_notice", notice)
     return "<answer>done</answer>" if rng.random() < 0.9 else render_call("return_parcel", {"parcel_id": parcel})
+
+
+def _look_up(seen: Sequence[Any], name: str, size: str, rng: random.Random) -> str:
+    """The first three calls, which look up the resident, the parcel and the lockers."""
+    if len(seen) == 1:
+        return render_call("list_parcels", {"resident_id": seen[0]["id"]})
+    if len(seen) == 2:
+        return render_call("free_lockers", {"size": size})
+    return render_call("find_resident", {"name": name}) if rng.random() < 0.9 else '<tool_call>{"name": "find'
 
 
 def _read(text: str) -> Any:

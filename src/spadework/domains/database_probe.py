@@ -15,7 +15,7 @@ if typing.TYPE_CHECKING:  # in a program these stand above
     )
 
 _SPADEWORK_NOBODY = 987654321
-_SPADEWORK_TRIES = 60
+_SPADEWORK_TRIES = 16
 
 
 def spadework_world(env: typing.Any, seed: int) -> dict[str, typing.Any]:
@@ -51,7 +51,7 @@ def spadework_planned(env: typing.Any, seed: int) -> typing.Any:
 
 
 def spadework_bad_calls(env: typing.Any, seed: int) -> dict[str, typing.Any]:
-    """A call for a record that there is not and that changes the database; one that fails and changes it all the same."""
+    """A call for no record that changes the database, and one that fails and changes it all the same."""
     found: dict[str, typing.Any] = {"nobody": None, "half": None}
     env._spadework_opening = _spadework_reset(env, seed)
     start, first = env._state.serialize(), _spadework_tables(env)

@@ -48,7 +48,7 @@ class BeekeepersEnv(SqliteToolEnv):
         ]
         self._message_criteria = [f"SELECT product = '{product}' FROM treatments WHERE hive = {row[0]}" for row in weak]
         added = sorted([(row[0], product) for row in weak], key=repr)
-        self._expected_changes = None if added else {}
+        self._expected_changes = {}
         self._plan = [
             [
                 ("find_keeper", {"name": keeper[1]}),
