@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.viewers import viewing
 
 from spadework.cli import main
 from spadework.config.files import load_config
@@ -25,6 +25,8 @@ from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.envs.tool_calls import render_call
 from spadework.envs.tool_env import SqliteToolEnv
 from spadework.resources import shipped
+from spadework.runs.store import RunStore
+from spadework.runs.tables import read_episodes
 from spadework.selfplay.design.examples import load_examples
 from spadework.selfplay.pool.files import read_pool
 from spadework.text import parse_python
@@ -199,7 +201,13 @@ def test_a_scripted_run_shows_the_difference_of_each_step(tmp_path: Path, capsys
     quick = ("run.cycles=1", "designer.environments=1", "validation.seeds=2", "play.episodes=2")
     assert main(["train", "database-scripted", "--run", run, *(a for s in quick for a in ("--set", s))]) == 0
     capsys.readouterr()
-    assert main(["export", run, "episodes", "--out", str(tmp_path / "episodes.jsonl")]) == 0
-    episodes = [json.loads(line) for line in (tmp_path / "episodes.jsonl").read_text().splitlines()]
-    assert main(["replay", run, episodes[0]["id"], "--states"]) == 0
-    assert "parcels/" in capsys.readouterr().out
+    store = RunStore.read(Path(run))
+    episodes = [episode for path in store.episode_files() for episode in read_episodes(path)]
+    store.close()
+    moved = next(each for each in episodes if any('"move_parcel"' in turn.reply for turn in each.turns))
+    assert main(["replay", run, moved.id, "--states"]) == 0
+    assert re.search(r"parcels/\d+/locker", capsys.readouterr().out)
+    with viewing(Path(run)) as viewer:
+        steps = viewer.post("watch", run=0, id=moved.id)["steps"]
+    changed = [change["where"] for step in steps for change in step["changes"]]
+    assert any(re.fullmatch(r"parcels/\d+/locker", where) for where in changed)
