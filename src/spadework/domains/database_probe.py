@@ -15,7 +15,8 @@ if typing.TYPE_CHECKING:  # in a program these stand above
     )
 
 _SPADEWORK_NOBODY = 987654321
-_SPADEWORK_TRIES = 16
+_SPADEWORK_BAD_TRIES = 16
+_SPADEWORK_TRIES = 60
 
 
 def spadework_world(env: typing.Any, seed: int) -> dict[str, typing.Any]:
@@ -58,7 +59,7 @@ def spadework_bad_calls(env: typing.Any, seed: int) -> dict[str, typing.Any]:
     for tool in env.get_tools():
         function = tool.get("function", tool)
         properties = (function.get("parameters") or {}).get("properties", {})
-        tries = _spadework_arguments(env, function["name"], properties)[:_SPADEWORK_TRIES]
+        tries = _spadework_arguments(env, function["name"], properties)[:_SPADEWORK_BAD_TRIES]
         for arguments in tries:
             result = _spadework_call(env, function["name"], arguments, start)
             if _spadework_failed(result) and _spadework_tables(env) != first:
