@@ -108,8 +108,12 @@ class ToolChecks(Checks):
         inside = await trial.open(runtime_tools.probe_for(trial.source))
         seen = await runtime_tools.look(inside, trial.solved, trial.settings.seeds)
         won = bool(trial.solved) and all(each.win for each in trial.solved)
-        trial.findings.extend(runtime_tools.judge(seen, won))
+        trial.findings.extend(runtime_tools.judge(self.criteria(seen), won))
         trial.findings.extend(runtime_tools.underivable(trial.solved, trial.session.tools))
+
+    def criteria(self, seen: runtime_tools.Look) -> runtime_tools.Look:
+        """What the probe saw, as it is judged: each instruction has a criterion of its own."""
+        return seen
 
     def hidden(self, plays: Sequence[Play]) -> set[str]:
         """Concrete arguments of the oracle's calls, which the player has to look up."""

@@ -19,7 +19,11 @@ DEFAULT_DOMAIN = "games"
 DOMAINS = Plugins(
     "domain",
     "spadework.domains",
-    {"games": "spadework.domains.games:GAMES", "tool_use": "spadework.domains.tool_use:TOOL_USE"},
+    {
+        "games": "spadework.domains.games:GAMES",
+        "tool_use": "spadework.domains.tool_use:TOOL_USE",
+        "database": "spadework.domains.database:DATABASE",
+    },
 )
 
 

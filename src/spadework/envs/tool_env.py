@@ -290,6 +290,13 @@ class SqliteToolEnv(ToolUseBaseEnv):
     A subclass sets ``_schema`` and calls ``self._fill({table: rows})`` in ``reset``. Criteria are callables on the
     connection, or SQL: a query whose first value is true when the criterion is met. ``_expected_changes`` may hold the
     whole difference that the final state must show, as ``changes()`` gives it: then nothing else may have changed.
+    With ``partial_credit`` the difference counts as one more item of the check list.
+    """
+
+    side_effect_reward: float | None = None
+    """Paid for the last answer, whatever else is met, where a row was touched that had to stay; ``None``: no such rule.
+
+    It needs ``_expected_changes`` and ``partial_credit``.
     """
 
     _schema = ""
@@ -343,4 +350,18 @@ class SqliteToolEnv(ToolUseBaseEnv):
         share = super()._share_met(answer)
         if self._expected_changes is None or self.changes() == self._expected_changes:
             return share
+        if self.partial_credit and self.side_effect_reward is not None and self._side_effects():
+            return self.side_effect_reward
         return 0.0 if not self.partial_credit else share * (1 - 1 / (1 + len(self._message_criteria)))
+
+    def _side_effects(self) -> bool:
+        """Whether a row was changed or removed that had to stay, or more rows were added than expected.
+
+        A wrong value in the right row is none: the check list sees it.
+        """
+        for table, found in self.changes().items():
+            expected = (self._expected_changes or {}).get(table, {})
+            spared = [row for row in found["removed"] if row not in expected.get("removed", [])]
+            if spared or len(found["added"]) > len(expected.get("added", [])):
+                return True
+        return False

@@ -41,7 +41,8 @@ def test_errors_are_fatal_and_codes_or_families_can_be_raised_or_waived():
 
 def test_the_page_on_environments_lists_every_code_with_its_severity():
     page = (Path(__file__).parents[4] / "docs" / "environments.md").read_text()
-    rows = [f"| {code} | {entry.severity} | {entry.title} |" for code, entry in sorted(CODES.items())]
+    ours = [(code, entry) for code, entry in sorted(CODES.items()) if code.startswith("ENV")]  # domains add theirs
+    rows = [f"| {code} | {entry.severity} | {entry.title} |" for code, entry in ours]
     assert re.findall(r"^\| ENV\d+ .*$", page, flags=re.MULTILINE) == rows
 
 
