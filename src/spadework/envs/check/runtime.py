@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from spadework.envs.check import levels as level_check
-from spadework.envs.check import panel
+from spadework.envs.check.answers.leaks import prints_formula
 from spadework.envs.check.findings import CODES, Finding, fatal
-from spadework.envs.check.leaks import prints_formula
-from spadework.envs.check.panel import Statistics, Table
+from spadework.envs.check.panel import copying, uninformed
+from spadework.envs.check.panel.bench import Bench
+from spadework.envs.check.panel.table import Statistics, Table
 from spadework.envs.check.players import Play, oracle, recite
 from spadework.envs.domain import Domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session
@@ -58,7 +59,7 @@ class Trial:
     settings: RuntimeChecks
     solved: Sequence[Play]
     """The oracle's play of each seed; empty without an oracle."""
-    bench: panel.Bench | None
+    bench: Bench | None
     """Plays scripts and counts their wins; ``None`` where the settings leave the panel out."""
     open: Callable[[str], Awaitable[Session]]
     """Opens another instance, of the source with a text appended; it is closed when the check ends."""
@@ -115,8 +116,9 @@ class _Check:
         bench = None
         if self.settings.panel:
             await self._oracle(session, stack)
-            bench = panel.Bench(session, self.domain, self.settings, self.turns, self.table, self.solved)
-            self.findings += await panel.check(bench)
+            bench = Bench(session, self.domain, self.settings, self.turns, self.table, self.solved)
+            self.findings += await uninformed.check(bench)
+            self.findings += await copying.check(bench)
         opener = partial(self._open, stack)
         trial = Trial(self.source, session, self.settings, self.solved, bench, opener, self.findings)
         await self.domain.checks.runtime(trial)

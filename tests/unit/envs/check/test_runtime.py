@@ -7,11 +7,11 @@ import pytest
 
 from spadework.domains.games import GAMES
 from spadework.domains.tool_use import TOOL_USE
-from spadework.envs.check.leaks import check_hint
+from spadework.envs.check.answers.leaks import check_hint
 from spadework.envs.check.players import oracle
 from spadework.envs.check.program import Checked, check_program, in_order
 from spadework.envs.check.runtime import RuntimeChecks, check_runtime
-from spadework.envs.check.runtime_tools import hidden_values
+from spadework.envs.check.tool_use.criteria import hidden_values
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.envs.sandbox.process import ProcessSandbox

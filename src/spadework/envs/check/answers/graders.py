@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from spadework.envs.check.findings import Finding
-from spadework.envs.check.panel import Bench
+from spadework.envs.check.panel.bench import Bench
 from spadework.envs.check.players import Play
 
 _INTEGER = re.compile(r"[-+]?\d+")
