@@ -107,7 +107,7 @@ class ToolChecks(Checks):
         """Live schemas; criteria and tools, looked at from inside of an instance of their own."""
         trial.findings.extend(criteria.live_schemas(trial.source, trial.session))
         inside = await trial.open(criteria.probe_for(trial.source))
-        seen = await criteria.look(inside, trial.solved, trial.settings.seeds)
+        seen = await criteria.look(inside, trial.solved, trial.seeds)
         won = bool(trial.solved) and all(each.win for each in trial.solved)
         trial.findings.extend(criteria.judge(seen, won))
         trial.findings.extend(criteria.underivable(trial.solved, trial.session.tools))

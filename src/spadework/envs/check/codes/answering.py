@@ -41,6 +41,13 @@ LEAKS = {
         '"A field is 3 by 4."',
     ),
     "ENV506": Code("warning", "a hint of over 100 words", "Hints are short: the key insight and the answer's format."),
+    "ENV507": Code(
+        "warning",
+        "info holds the answer",
+        "The player of this library is not shown info, but other frameworks show it.",
+        'return opening, {"answer": self.answer}',
+        "return opening, {}",
+    ),
 }
 
 GRADING = {

@@ -50,6 +50,13 @@ RUNTIME = {
         "return obs, 0.0, False, False, {}  # for ever",
         "return obs, 0.0, False, self.turn >= self.max_turns, {}",
     ),
+    "ENV212": Code(
+        "warning",
+        "an unusual answer makes the program raise",
+        "The episode is then a fault of the program. A player may say anything: nan, inf, a very long text.",
+        "int(float(text))  # OverflowError on inf",
+        "except (ValueError, OverflowError): return 'A whole number, please.', 0.0, False, False, {}",
+    ),
     "ENV211": Code(
         "error",
         "an empty observation",

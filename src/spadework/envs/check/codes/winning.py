@@ -47,6 +47,13 @@ SOLVABILITY = {
         "trivial on some seeds",
         "A player who knows nothing wins some tasks outright, which looks like a learnable mean.",
     ),
+    "ENV409": Code(
+        "error",
+        "nothing that is shown tells the answer",
+        "Two seeds show the same before the last step and are won by different answers: only luck or a hint can win.",
+        'return "Guess my number.", {}  # and "Wrong." ends it',
+        'return "Higher.", 0.0, False, False, {}',
+    ),
     "ENV410": Code(
         "error",
         "a criterion raises",

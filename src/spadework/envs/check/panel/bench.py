@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spadework.envs.check.panel.table import Table
 from spadework.envs.check.players import Play, recite
+from spadework.envs.check.seeds import draw_seed, draw_seeds
 from spadework.envs.domain import Dialogue, Domain
 from spadework.envs.sandbox.base import Script, Session
 
@@ -27,6 +28,8 @@ class Bench:
     """Where the panel plays: one instance, reset for every play."""
 
     session: Session
+    shadow: Session | None
+    """Lends the oracle its ``solution()``; ``None`` without an oracle."""
     domain: Domain
     settings: RuntimeChecks
     turns: int
@@ -60,16 +63,20 @@ class Bench:
         found = (self.dialogue.decode(each.actions[-1]) for each in self.solved if each.win)
         return [answer for answer in found if answer]
 
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that the oracle plays too."""
+        return draw_seeds(self.settings.seeds)
+
     def seed(self, index: int) -> int:
-        """The seeds of the settings, and then others."""
-        seeds = self.settings.seeds
-        return seeds[index] if index < len(seeds) else max(seeds) + 1 + index - len(seeds)
+        """Those seeds, and then others."""
+        return draw_seed(index)
 
     def said_on(self, seed: int) -> list[str]:
         """What the oracle said on the other seeds, for a player who does not know this one."""
         own = {action for each in self.solved if each.seed == seed for action in each.actions}
         said = [action for each in self.solved if each.seed != seed for action in each.actions]
-        return said or sorted(own)
+        return list(dict.fromkeys(said)) or sorted(own)
 
 
 async def wins_often(bench: Bench, player: Callable[[list[int]], Awaitable[list[bool]]], share: float) -> bool:

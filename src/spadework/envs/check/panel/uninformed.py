@@ -25,7 +25,7 @@ async def check(bench: Bench) -> list[Finding]:
 
 async def _noop(bench: Bench) -> list[Finding]:
     for what, action in {"saying nothing": "", **bench.domain.checks.idle}.items():
-        wins = await bench.wins("no-op", [(seed, [action] * bench.turns) for seed in bench.settings.seeds])
+        wins = await bench.wins("no-op", [(seed, [action] * bench.turns) for seed in bench.seeds])
         if any(wins):
             return [Finding("ENV402", f"{what} wins on seed {bench.seed(wins.index(True))}")]
     return []
@@ -56,11 +56,11 @@ async def _random(bench: Bench) -> list[Finding]:
 async def _chance(bench: Bench, kind: str) -> tuple[int, int]:
     """Wins and plays of a random player; no wins where their share is small enough.
 
-    A share that looks too large is looked at again with five times the plays, and must then be so beyond a standard
-    error.
+    A share that looks too large is looked at again with five times the plays, and must then be so beyond two
+    standard errors.
     """
     settings, wins, plays, share = bench.settings, 0, 0, bench.settings.max_random_wins
-    for total, errors in ((settings.random_plays, 0), (5 * settings.random_plays, 1)):
+    for total, errors in ((settings.random_plays, 0), (5 * settings.random_plays, 2)):
         allowed = math.floor(total * share + errors * math.sqrt(total * share * (1 - share)) + 1e-9)
         while plays < total and (undecided := wins + total - plays - allowed) > 0:
             seeds = [bench.seed(plays + index) for index in range(min(undecided, total - plays))]
@@ -81,7 +81,7 @@ async def _random_scripts(bench: Bench, kind: str, seeds: Sequence[int]) -> list
 
 async def _gibberish(bench: Bench) -> list[Finding]:
     """Nonsense must win nowhere: a seed that pays it is a free win inside of an honest mean."""
-    nonsense, seeds = bench.dialogue.encode("qzx"), bench.settings.seeds
+    nonsense, seeds = bench.dialogue.encode("qzx"), bench.seeds
     wins = await bench.wins("gibberish", [(seed, [nonsense] * bench.turns) for seed in seeds])
     won = [seed for seed, win in zip(seeds, wins, strict=True) if win]
     if not won or len(won) == len(seeds):
