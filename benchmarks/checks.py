@@ -57,7 +57,7 @@ def _read(path: Path) -> str:
 
 async def _checked(count: int) -> AsyncIterator[tuple[Finding, ...]]:
     """What is fatal to each program, in order."""
-    settings = RuntimeChecks(seeds=tuple(range(6)))
+    settings = RuntimeChecks(seeds=6)
     async with ForkServer() as sandbox:
         results = in_order(programs(count), lambda source: check_program(sandbox, source, settings), JOBS)
         async for _, checked in results:

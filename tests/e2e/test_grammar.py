@@ -11,7 +11,7 @@ from spadework.build import build_engine, build_sandbox, build_stages
 from spadework.config.files import load_config
 from spadework.corpus.documents import Corpus
 from spadework.domains.games import GAMES
-from spadework.envs.check.static import check_source
+from spadework.envs.check.static.source import check_source
 from spadework.resources import shipped
 
 pytest.importorskip("llguidance")

@@ -60,6 +60,26 @@ def test_every_code_is_explained(code, capsys):
     assert CODES[code].title in capsys.readouterr().out
 
 
+def test_a_family_of_codes_is_listed(capsys):
+    assert main(["check", "--explain", "env5"]) == 0
+    out = capsys.readouterr().out
+    assert all(code in out for code in CODES if code.startswith("ENV5"))
+    assert "ENV403" not in out
+
+
+def test_subfolders_are_walked_and_a_path_that_is_not_there_is_said(capsys, tmp_path):
+    below = tmp_path / "one" / "two"
+    below.mkdir(parents=True)
+    (below / "bad.py").write_text((BROKEN / "ENV102_asks_the_keyboard.py").read_text())
+    (tmp_path / "bad.py").write_text((BROKEN / "ENV101_imports_os.py").read_text())
+    assert main(["check", "--static", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "ENV101" in out
+    assert str(below / "bad") in out
+    assert main(["check", "--static", str(tmp_path / "nosuch.py")]) == 2
+    assert "no such file" in capsys.readouterr().err
+
+
 def test_an_unknown_code_is_told(capsys):
     assert main(["check", "--explain", "ENV999"]) == 2
     assert "ENV999" in capsys.readouterr().err

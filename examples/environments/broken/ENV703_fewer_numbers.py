@@ -19,7 +19,8 @@ class SumEnv:
         right = text.isdigit() and int(text) == self.answer
         if right:
             return "Correct.", 1.0, True, False, {}
-        return "No. Try again.", 0.0, False, self.turn >= self.max_turns, {}
+        told = "Higher." if text.isdigit() and int(text) < self.answer else "Lower."
+        return told, 0.0, False, self.turn >= self.max_turns, {}
 
     def solution(self):
         return str(self.answer)

@@ -58,7 +58,7 @@ async def check_async(source: EnvironmentSource, *, seeds: int = 5, static: bool
         print([str(finding) for finding in report.findings if finding.severity == "error"])
     """
     environment = read_program(source)
-    settings = RuntimeChecks(seeds=tuple(range(seeds)))
+    settings = RuntimeChecks(seeds=seeds)
     if static:
         return await check_program(None, environment.source, settings, hint=environment.hint)
     with one_error():

@@ -155,9 +155,9 @@ def _designer(
     domain = find_domain(config.domain)
     checks = RuntimeChecks(
         limits=build_limits(config),
-        seeds=tuple(range(config.validation.seeds)),
+        seeds=config.validation.seeds,
         panel=config.validation.panel,
-        grading=False,
+        grading=config.validation.grading,
         levels=config.designer.difficulty,
     )
     validator = Validator(sandbox, domain, checks, seen, refuse_copies=config.validation.refuse_copies)

@@ -18,6 +18,8 @@ class ValidationSection(Section):
     """Seeds that it is reset with."""
     panel: bool = True
     """Whether oracle, no-op, random and copying players are tried."""
+    grading: bool = True
+    """Whether the oracle's answer is varied: the same in another form, and near misses. ``false`` is quicker."""
     model_check: bool = False
     """In a domain with a prompt for it (tool use): ask the policy whether every criterion can be met by some tool, and
     reject what cannot."""

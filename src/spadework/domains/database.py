@@ -16,10 +16,10 @@ from spadework.domains import database_checks
 from spadework.domains.database_demo import database_script
 from spadework.domains.database_tasks import STEPS_PAID, STEPS_UNPAID, describe_task, draw_task
 from spadework.domains.tool_use import ToolCalls, ToolChecks, ToolDisplay
-from spadework.envs.check import runtime_tools
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.runtime import Trial
 from spadework.envs.check.syntax import Program
+from spadework.envs.check.tool_use import criteria
 from spadework.envs.domain import Briefing, Domain, Task
 from spadework.resources import shipped
 
@@ -66,7 +66,7 @@ class DatabaseChecks(ToolChecks):
         yield from super().static(program)
         yield from database_checks.spliced_sql(program)
 
-    def criteria(self, seen: runtime_tools.Look) -> runtime_tools.Look:
+    def as_judged(self, seen: criteria.Look) -> criteria.Look:
         """The criteria are one check list for all instructions, so their numbers need not agree."""
         listed = seen.facts["criteria"]
         return replace(seen, facts={**seen.facts, "messages": listed, "declined": []}) if listed else seen

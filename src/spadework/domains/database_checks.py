@@ -14,12 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from spadework.envs.check import runtime_tools
 from spadework.envs.check.codes import Code
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.players import recite
 from spadework.envs.check.runtime import Trial
 from spadework.envs.check.syntax import Program, parameters
+from spadework.envs.check.tool_use import criteria
 from spadework.envs.sandbox.base import Session
 from spadework.envs.tool_calls import render_call
 from spadework.text import parse_python
@@ -162,7 +162,7 @@ async def check(trial: Trial) -> None:
         trial.findings.append(Finding("DB001", "the program is no SqliteToolEnv, or never sets _expected_changes"))
         return
     inside = await trial.open(_probe_for(trial.source))
-    seeds = trial.settings.seeds
+    seeds = trial.seeds
     worlds = [await inside.call("spadework_world", seed) for seed in seeds[:3]]
     trial.findings.extend(_reset_gate(worlds, seeds))
     trial.findings.extend(await _probe_calls(inside, seeds[0]))
@@ -176,7 +176,7 @@ def _probe_for(source: str) -> str:
     """The probes of tool use and of databases, with their functions as methods of the environment."""
     env = Program(parse_python(source)).env
     methods = [f"{env.name}.spadework_{name} = spadework_{name}" for name in _PROBES] if env else []
-    return "\n".join([runtime_tools.probe_for(source), _probe(), *methods, ""])
+    return "\n".join([criteria.probe_for(source), _probe(), *methods, ""])
 
 
 @cache
@@ -225,7 +225,7 @@ async def _probe_calls(inside: Session, seed: int) -> list[Finding]:
 
 async def _idle(trial: Trial) -> None:
     """Who answers at once must not be paid, in part or in whole."""
-    plays = await recite(trial.session, [(seed, (_DONE,)) for seed in trial.settings.seeds])
+    plays = await recite(trial.session, [(seed, (_DONE,)) for seed in trial.seeds])
     paid = [play for play in plays if play.steps and play.steps[-1].reward > 0]
     if paid:
         reward = paid[0].steps[-1].reward

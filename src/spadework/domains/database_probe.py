@@ -6,7 +6,7 @@ Standard library only, nothing of ours; every function imports what it needs, fo
 import typing
 
 if typing.TYPE_CHECKING:  # in a program these stand above
-    from spadework.envs.check.tool_probe import (
+    from spadework.envs.check.tool_use.probe import (
         _spadework_arguments,
         _spadework_failed,
         _spadework_held,

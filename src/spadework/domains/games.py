@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from spadework.domains.games_demo import demo_script
 from spadework.envs.actions import last_box
-from spadework.envs.check import graders
+from spadework.envs.check.answers import graders
 from spadework.envs.check.runtime import Trial
 from spadework.envs.contract import box
 from spadework.envs.domain import Briefing, Checks, Dialogue, Display, Domain, Shown

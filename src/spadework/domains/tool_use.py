@@ -9,11 +9,12 @@ from types import MappingProxyType
 
 from spadework.domains.tool_tasks import describe_task, draw_task
 from spadework.domains.tool_use_demo import tool_script
-from spadework.envs.check import runtime_tools, static_tools
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.players import Play
 from spadework.envs.check.runtime import Trial
+from spadework.envs.check.static import tools as schemas
 from spadework.envs.check.syntax import Program
+from spadework.envs.check.tool_use import criteria
 from spadework.envs.domain import Briefing, Checks, Dialogue, Display, Domain, Shown, Task
 from spadework.envs.tool_calls import parse_reply, played_text
 from spadework.resources import shipped
@@ -100,24 +101,24 @@ class ToolChecks(Checks):
 
     def static(self, program: Program) -> Iterable[Finding]:
         """Declared schemas against the methods that serve them."""
-        return static_tools.check(program)
+        return schemas.check(program)
 
     async def runtime(self, trial: Trial) -> None:
         """Live schemas; criteria and tools, looked at from inside of an instance of their own."""
-        trial.findings.extend(runtime_tools.live_schemas(trial.source, trial.session))
-        inside = await trial.open(runtime_tools.probe_for(trial.source))
-        seen = await runtime_tools.look(inside, trial.solved, trial.settings.seeds)
+        trial.findings.extend(criteria.live_schemas(trial.source, trial.session))
+        inside = await trial.open(criteria.probe_for(trial.source))
+        seen = await criteria.look(inside, trial.solved, trial.seeds)
         won = bool(trial.solved) and all(each.win for each in trial.solved)
-        trial.findings.extend(runtime_tools.judge(self.criteria(seen), won))
-        trial.findings.extend(runtime_tools.underivable(trial.solved, trial.session.tools))
+        trial.findings.extend(criteria.judge(self.as_judged(seen), won))
+        trial.findings.extend(criteria.underivable(trial.solved, trial.session.tools))
 
-    def criteria(self, seen: runtime_tools.Look) -> runtime_tools.Look:
+    def as_judged(self, seen: criteria.Look) -> criteria.Look:
         """What the probe saw, as it is judged: each instruction has a criterion of its own."""
         return seen
 
     def hidden(self, plays: Sequence[Play]) -> set[str]:
         """Concrete arguments of the oracle's calls, which the player has to look up."""
-        return runtime_tools.hidden_values(plays)
+        return criteria.hidden_values(plays)
 
 
 class ToolBriefing(Briefing):

@@ -117,8 +117,7 @@ class Trials:
     async def check(self, config: RunConfig, program: Mapping[str, Any]) -> dict[str, Any]:
         """All findings on a program and how the oracle and the players who must not win fare."""
         limits = self._tools.limits(config)
-        seeds = tuple(range(config.validation.seeds))
-        settings = RuntimeChecks(limits=limits, seeds=seeds)
+        settings = RuntimeChecks(limits=limits, seeds=config.validation.seeds)
         try:
             domain = find_domain(program["domain"])
             checked = await check_program(self._tools.sandbox, program["source"], settings, domain, program["hint"])

@@ -66,7 +66,7 @@ def test_wrong_answers_use_up_the_tries(family: Family) -> None:
 
 
 async def test_every_program_passes_the_checker_with_its_hint() -> None:
-    settings = RuntimeChecks(seeds=tuple(range(6)))
+    settings = RuntimeChecks(seeds=6)
     async with ForkServer() as sandbox:
         for family in FAMILIES:
             for knobs in (Knobs(1), Knobs(5, steps=2, tries=2)):
@@ -77,7 +77,7 @@ async def test_every_program_passes_the_checker_with_its_hint() -> None:
 
 
 async def test_taught_flaws_are_found() -> None:
-    settings = RuntimeChecks(seeds=tuple(range(6)), grading=False)
+    settings = RuntimeChecks(seeds=6, grading=False)
     async with ForkServer() as sandbox:
         for family in (family_of(SKILLS[0], "turn"), family_of(SKILLS[2], "carry")):
             flaws: tuple[Flaw, ...] = ("frozen",) if family.multi_turn else ("frozen", "told")

@@ -26,11 +26,14 @@ from spadework.errors import ConfigError, SandboxError
 from spadework.selfplay.pool.files import PoolEntry, read_pool
 from spadework.text import printable
 
+_WHOLE = ("run.sqlite", "manifest.json", "manifest.jsonl")
+"""Files that make a folder one pool."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="programs, folders of them, or pools")
-    parser.add_argument("--explain", metavar="CODE", help="print what a code means, and stop")
+    parser.add_argument("--explain", metavar="CODE", help="print what a code or a family (ENV5) means, and stop")
     parser.add_argument(
         "--domain",
         default="auto",
@@ -109,12 +112,26 @@ def _entries(paths: list[Path]) -> Iterator[tuple[str, PoolEntry]]:
     for path in paths:
         if parse_named(str(path)) is not None:
             raise ConfigError(f"{path}: a package's environments are no programs; try `spadework pool stats {path}`")
-        for entry in read_pool(path):
-            yield (str(path) if path.suffix == ".py" else f"{path / entry.name}"), entry
+        if not path.exists():
+            raise ConfigError(f"{path}: there is no such file or folder")
+        for pool in _pools(path):
+            for entry in read_pool(pool):
+                yield (str(pool) if pool.suffix == ".py" else f"{pool / entry.name}"), entry
+
+
+def _pools(path: Path) -> list[Path]:
+    """A path itself; for a plain folder every folder at or below it that holds programs or Parquet."""
+    if not path.is_dir() or any((path / name).is_file() for name in _WHOLE):
+        return [path]
+    files = [file for ending in ("*.py", "*.parquet") for file in path.rglob(ending)]
+    folders = {file.parent for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)}
+    # A folder called games belongs to the pool above it, which is read with it.
+    own = [folder for folder in folders if not (folder.name == "games" and folder.parent in folders)]
+    return sorted(own) or [path]
 
 
 async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
-    settings = RuntimeChecks(seeds=tuple(range(args.seeds)))
+    settings = RuntimeChecks(seeds=args.seeds)
     domain = None if args.domain == "auto" else find_domain(args.domain)
     tally = _Tally(keep=args.sarif or args.statistics)
     async with AsyncExitStack() as stack:

@@ -92,9 +92,12 @@ def sarif(reports: Sequence[Report]) -> str:
 
 
 def explain(code: str) -> str:
-    """An entry of the catalogue. Raises ``ConfigError`` for a code that there is not."""
+    """An entry of the catalogue, or the titles of a family. Raises ``ConfigError`` for a code that there is not."""
     entry = CODES.get(code.upper())
     if entry is None:
+        family = [each for each in sorted(CODES) if len(code) > 3 and each.startswith(code.upper())]
+        if family:
+            return "\n".join(f"{each} ({CODES[each].severity}): {CODES[each].title}" for each in family)
         raise ConfigError(f"there is no code {code}; there are {', '.join(sorted(CODES))}")
     parts = [f"{code.upper()} ({entry.severity}): {entry.title}", textwrap.fill(entry.why, 100)]
     parts += [f"Bad:\n{textwrap.indent(entry.bad, '    ')}"] if entry.bad else []

@@ -17,7 +17,7 @@ from spadework.analysis.programs import means, measure_program
 from spadework.cli.environments.model import add_model, model_config
 from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import in_order
-from spadework.envs.check.static import check_source
+from spadework.envs.check.static.source import check_source
 from spadework.envs.check.syntax import Program
 from spadework.envs.contract import box
 from spadework.envs.json_schema import SchemaError, check_schema

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.players import Play, guesses, oracle, recite, scribbles
+from spadework.envs.check.seeds import draw_seeds
 from spadework.envs.domain import Domain
 from spadework.envs.levels import Levels, at_level, levels
 from spadework.envs.sandbox.base import Sandbox, Session
@@ -64,12 +65,13 @@ async def check(sandbox: Sandbox, source: str, domain: Domain, settings: Runtime
     own = levels(source)
     if own is None:
         return []
+    seeds = draw_seeds(settings.seeds + PLAYS)
     seen = []
     for level in _tried(own):
         try:
             async with AsyncExitStack() as stack:
                 pair = await _pair(stack, sandbox, at_level(source, level), settings)
-                one = await _look(pair, level, domain, settings)
+                one = await _look(pair, level, seeds, domain, settings)
         except ProgramError as error:
             if error.fault.code == "ENV204":
                 return []  # no solution(): nothing tells what a level asks for
@@ -97,14 +99,16 @@ async def _pair(
     return pair[0], pair[1]
 
 
-async def _look(pair: tuple[Session, Session], level: int, domain: Domain, settings: RuntimeChecks) -> Seen:
+async def _look(
+    pair: tuple[Session, Session], level: int, seeds: Sequence[int], domain: Domain, settings: RuntimeChecks
+) -> Seen:
     session, shadow = pair
     turns = min(session.max_turns, settings.limits.max_turns)
     seen = Seen(level)
-    for seed in settings.seeds:
+    for seed in seeds[: settings.seeds]:
         seen.solved.append(await oracle(session, shadow, seed, domain, turns))
     answers = [action for each in seen.solved for action in each.actions]
-    rngs = [(max(settings.seeds) + 1 + number, random.Random(number)) for number in range(PLAYS)]
+    rngs = [(seed, random.Random(number)) for number, seed in enumerate(seeds[settings.seeds :])]
     openings = [each.opening for each in await recite(session, [(seed, ()) for seed, _ in rngs])]
     players = {
         "random": [

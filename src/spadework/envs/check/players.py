@@ -91,6 +91,14 @@ async def oracle(
     return Play(seed, opening.observation, tuple(actions), tuple(steps), tuple(session.tools))
 
 
+def difference(before: Play, again: Play) -> str:
+    """The first place in which two plays of one script differ, in words."""
+    for turn, (one, other) in enumerate(zip(before.transcript, again.transcript, strict=False)):
+        if one != other:
+            return f"turn {turn} gave {one!r:.80} and then {other!r:.80}"
+    return f"{len(before.steps)} turns and then {len(again.steps)}"
+
+
 def scribbles(rng: random.Random, opening: str, turns: int, dialogue: Dialogue) -> list[str]:
     """So many times something that stands in the first observation, or a small number, a letter or a yes."""
     text = _ends(opening)

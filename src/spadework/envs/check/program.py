@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from spadework.envs.check.answers.leaks import check_hint
 from spadework.envs.check.findings import Finding, fatal
-from spadework.envs.check.leaks import check_hint
-from spadework.envs.check.panel import Statistics
+from spadework.envs.check.panel.table import Statistics
 from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_runtime
-from spadework.envs.check.static import check_source
+from spadework.envs.check.static.source import check_source
 from spadework.envs.domain import Domain
 from spadework.envs.registry import recognise
 from spadework.envs.sandbox.base import Sandbox

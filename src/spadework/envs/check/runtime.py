@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from spadework.envs.check import levels as level_check
-from spadework.envs.check import panel
+from spadework.envs.check.answers import hopeless, revealed
+from spadework.envs.check.answers.leaks import prints_formula
 from spadework.envs.check.findings import CODES, Finding, fatal
-from spadework.envs.check.leaks import prints_formula
-from spadework.envs.check.panel import Statistics, Table
-from spadework.envs.check.players import Play, oracle, recite
+from spadework.envs.check.panel import copying, first_play, unfounded, uninformed
+from spadework.envs.check.panel.bench import Bench
+from spadework.envs.check.panel.table import Statistics, Table
+from spadework.envs.check.players import Play, difference, oracle, recite
+from spadework.envs.check.seeds import draw_seeds
 from spadework.envs.domain import Domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session
 from spadework.errors import ProgramError
@@ -24,8 +27,13 @@ from spadework.errors import ProgramError
 _PROBES = ("", "probe", "50", "7", "yes", "B", "(1, 2)", "1 2 3", "-0.5", "\\frac{1}{2}", "é∑ {}")
 
 
-_ELSEWHERE = "\n_spadework_ballast = [bytearray(size) for size in range(1, 4000, 7)]\n"
-"""Appended for the repeat: a sandbox that forks would give every object the address that it had the first time."""
+_TOLD = ("ENV402", "ENV501", "ENV502")
+"""Where one of these was found, what else wins or leaks is the same fault once more."""
+
+_ELSEWHERE = "\n" + "\n".join("#" * size for size in range(1, 400)) + "\n"
+"""Appended for the repeat: a sandbox that forks would give every object the address that it had the first time.
+
+The lines of a source are kept in memory, so comments shift what comes after them and give the program no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,8 @@ class RuntimeChecks:
     """What to run, and what is too much. A program's own ``max_turns`` bounds every play, capped by ``limits``."""
 
     limits: Limits = field(default_factory=Limits)
-    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    seeds: int = 5
+    """Number of seeds that the oracle plays; they are drawn as those of plays are (``check.seeds``)."""
     probes: tuple[str, ...] = _PROBES
     """What is said first, to see that step bears it; each is encoded as an answer of the domain."""
     panel: bool = True
@@ -56,9 +65,11 @@ class Trial:
     session: Session
     """The instance that is played; it has been reset and played before."""
     settings: RuntimeChecks
+    seeds: Sequence[int]
+    """The seeds that the oracle plays."""
     solved: Sequence[Play]
     """The oracle's play of each seed; empty without an oracle."""
-    bench: panel.Bench | None
+    bench: Bench | None
     """Plays scripts and counts their wins; ``None`` where the settings leave the panel out."""
     open: Callable[[str], Awaitable[Session]]
     """Opens another instance, of the source with a text appended; it is closed when the check ends."""
@@ -107,6 +118,7 @@ class _Check:
         self.table = Table()
         self.solved: list[Play] = []
         self.turns = settings.limits.max_turns
+        self.seeds = draw_seeds(settings.seeds)
 
     async def run(self, stack: AsyncExitStack) -> None:
         session = await self._open(stack)
@@ -114,15 +126,25 @@ class _Check:
         first = await self._probe(session)
         bench = None
         if self.settings.panel:
-            await self._oracle(session, stack)
-            bench = panel.Bench(session, self.domain, self.settings, self.turns, self.table, self.solved)
-            self.findings += await panel.check(bench)
+            shadow = await self._oracle(session, stack)
+            bench = Bench(session, shadow, self.domain, self.settings, self.turns, self.table, self.solved)
+            await self._play_panel(bench, stack)
         opener = partial(self._open, stack)
-        trial = Trial(self.source, session, self.settings, self.solved, bench, opener, self.findings)
+        trial = Trial(self.source, session, self.settings, self.seeds, self.solved, bench, opener, self.findings)
         await self.domain.checks.runtime(trial)
         await self._repeat(session, first, stack)
         if self.settings.levels and self.settings.panel and not fatal(self.findings):
             self.findings += await level_check.check(self.sandbox, self.source, self.domain, self.settings)
+
+    async def _play_panel(self, bench: Bench, stack: AsyncExitStack) -> None:
+        """Everyone who must not win, and whether it could be known what wins."""
+        self.findings += await uninformed.check(bench)
+        self.findings += await copying.check(bench)
+        self.findings += await unfounded.check(bench)
+        self.findings += await first_play.check(bench, partial(self._open, stack))
+        if not any(finding.code in _TOLD for finding in self.findings):
+            self.findings += await revealed.check(bench)
+            self.findings += await hopeless.check(bench)
 
     async def _open(self, stack: AsyncExitStack, suffix: str = "") -> Session:
         session = await self.sandbox.open(self.source + suffix, self.settings.limits)
@@ -136,7 +158,7 @@ class _Check:
 
     async def _probe(self, session: Session) -> Play:
         """The first play of the instance, and whether other seeds give other tasks."""
-        seeds = self.settings.seeds
+        seeds = self.seeds
         first, *others = await recite(session, [(seeds[0], self._probes()), *((seed, ()) for seed in seeds[1:])])
         plays, openings = [first], {each.opening for each in (first, *others)}
         if not all(opening.strip() for opening in openings):
@@ -152,27 +174,29 @@ class _Check:
             self.findings.append(Finding("ENV210", f"nothing had ended after {len(plays[0].steps)} turns"))
         return plays[0]
 
-    async def _oracle(self, session: Session, stack: AsyncExitStack) -> None:
+    async def _oracle(self, session: Session, stack: AsyncExitStack) -> Session | None:
+        """The oracle's play of each seed; returns the instance that lends it its ``solution()``."""
         shadow = await self._open(stack)
         try:
-            for seed in self.settings.seeds:
+            for seed in self.seeds:
                 self.solved.append(await oracle(session, shadow, seed, self.domain, self.turns))
         except ProgramError as error:
             if error.fault.code != "ENV204":
                 raise
             self.findings.append(Finding("ENV406", "the program has no solution()"))
-            return
+            return None
         for each in self.solved:
             self.table.add("oracle", each)
         lost = [each for each in self.solved if not each.win]
         if lost:
             self.findings.append(_lost(lost[0], len(lost), len(self.solved), self.turns))
+        return shadow
 
     async def _repeat(self, session: Session, first: Play, stack: AsyncExitStack) -> None:
         """The first play again: in a fresh process, and in the instance that has been played ever since."""
         said = {each.actions for each in self.solved}
-        if not self.seeds_matter and len(said) <= 1 and len(self.settings.seeds) > 1:
-            self.findings.append(Finding("ENV302", f"{len(self.settings.seeds)} seeds give one and the same task"))
+        if not self.seeds_matter and len(said) <= 1 and len(self.seeds) > 1:
+            self.findings.append(Finding("ENV302", f"{len(self.seeds)} seeds give one and the same task"))
         fresh = await self._open(stack, _ELSEWHERE)
         last = self.solved[-1] if self.solved else first
         elsewhere = await recite(fresh, [(each.seed, each.actions) for each in (first, last)])
@@ -183,7 +207,7 @@ class _Check:
             (last, elsewhere[1], "ENV306"),
         ):
             if again.transcript != before.transcript:
-                self.findings.append(Finding(code, f"seed {before.seed}: {_difference(before, again)}"))
+                self.findings.append(Finding(code, f"seed {before.seed}: {difference(before, again)}"))
                 return
 
 
@@ -199,10 +223,3 @@ def _lost(example: Play, lost: int, plays: int, turns: int) -> Finding:
         return Finding("ENV405", f"{share}: nothing is won after {turns} turns")
     how = f"terminated={last.terminated}, reward={last.reward:g}"
     return Finding("ENV401", f"{share}: {example.actions[-1][:60]!r} ended with {how}")
-
-
-def _difference(before: Play, again: Play) -> str:
-    for turn, (one, other) in enumerate(zip(before.transcript, again.transcript, strict=False)):
-        if one != other:
-            return f"turn {turn} gave {one!r:.80} and then {other!r:.80}"
-    return f"{len(before.steps)} turns and then {len(again.steps)}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from spadework.envs.check.findings import Finding, fatal
 from spadework.envs.check.runtime import RuntimeChecks, RuntimeReport, check_runtime
-from spadework.envs.check.static import check_source
+from spadework.envs.check.static.source import check_source
 from spadework.envs.domain import Domain
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import SandboxError

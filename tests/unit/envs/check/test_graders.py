@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from spadework.envs.check.graders import equivalents, near_misses
-from spadework.envs.check.leaks import marked, mentions, prints_formula
+from spadework.envs.check.answers.graders import equivalents, near_misses
+from spadework.envs.check.answers.leaks import marked, mentions, prints_formula
 
 
 @pytest.mark.parametrize(

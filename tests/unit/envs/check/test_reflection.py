@@ -8,8 +8,8 @@ import types
 import pytest
 
 from spadework.domains.games import GAMES
-from spadework.envs.check import reflection
-from spadework.envs.check.static import check_source
+from spadework.envs.check.static import reflection
+from spadework.envs.check.static.source import check_source
 from spadework.envs.contract import ALLOWED_IMPORTS
 
 GOOD = """

@@ -7,11 +7,12 @@ import pytest
 
 from spadework.domains.games import GAMES
 from spadework.domains.tool_use import TOOL_USE
-from spadework.envs.check.leaks import check_hint
+from spadework.envs.check.answers.leaks import check_hint
+from spadework.envs.check.panel import first_play
 from spadework.envs.check.players import oracle
 from spadework.envs.check.program import Checked, check_program, in_order
 from spadework.envs.check.runtime import RuntimeChecks, check_runtime
-from spadework.envs.check.runtime_tools import hidden_values
+from spadework.envs.check.tool_use.criteria import hidden_values
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.envs.sandbox.process import ProcessSandbox
@@ -92,12 +93,12 @@ async def test_few_instances_are_opened(sandbox):
 
     sandbox.open = counted
     report = await check_runtime(sandbox, GOOD, GAMES, RuntimeChecks())
-    assert len(opened) == 3
+    assert len(opened) == 3 + first_play.PLAYS
     assert len(report.oracle) == 5
     tool = (ENVIRONMENTS / "tool_use" / "calendar.py").read_text()
     opened.clear()
     await check_runtime(sandbox, tool, TOOL_USE, RuntimeChecks())
-    assert len(opened) == 4
+    assert len(opened) == 4 + first_play.PLAYS
     assert not sandbox._live or all(instance.exited.done() for instance in sandbox._live)
 
 

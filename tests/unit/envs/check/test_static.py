@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from spadework.envs.check.static import check_source
+from spadework.envs.check.static.source import check_source
+from spadework.envs.check.static.taint import player_text_calls
 from spadework.envs.check.syntax import Program, required
-from spadework.envs.check.taint import player_text_calls
 from spadework.envs.registry import find_domain, recognise
 from spadework.resources import shipped
 from spadework.text import parse_python

@@ -6,7 +6,7 @@ from spadework.config import HintSection
 from spadework.domains.games import GAMES
 from spadework.domains.tool_use import TOOL_USE
 from spadework.envs.check.runtime import RuntimeChecks, check_runtime
-from spadework.envs.check.runtime_tools import hidden_values
+from spadework.envs.check.tool_use.criteria import hidden_values
 from spadework.resources import shipped
 from spadework.selfplay.design.hints import HintWriter, clean_hint
 from spadework.selfplay.design.validation import Verdict

@@ -1,4 +1,4 @@
-"""What can be said of a program without running it: parse, interface, and the rules of ``static_rules``."""
+"""What can be said of a program without running it: parse, interface, and the rules of ``static.rules``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from spadework.envs.check import static_rules
 from spadework.envs.check.findings import Finding
+from spadework.envs.check.static import rules
 from spadework.envs.check.syntax import Function, Program, own_nodes, parameters, required
 from spadework.envs.domain import Domain
 from spadework.text import parse_python
@@ -31,7 +31,7 @@ def check_source(source: str, domain: Domain) -> list[Finding]:
     if len(program.nodes) > MAX_NODES:
         return [Finding("ENV001", f"the source has {len(program.nodes)} nodes, more than {MAX_NODES}")]
     try:
-        findings = [*_interface(program), *static_rules.check(program), *domain.checks.static(program)]
+        findings = [*_interface(program), *rules.check(program), *domain.checks.static(program)]
     except RecursionError:
         return [Finding("ENV001", "an expression is nested too deeply")]
     return sorted(set(findings), key=lambda finding: (finding.line or 0, finding.code, finding.message))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from spadework.envs.check.findings import Finding
-from spadework.envs.check.panel import Bench
+from spadework.envs.check.panel.bench import Bench
 from spadework.envs.check.players import Play
 
 _INTEGER = re.compile(r"[-+]?\d+")
@@ -41,10 +41,14 @@ def equivalents(answer: str) -> dict[str, str]:
 def near_misses(answer: str) -> dict[str, str]:
     """Kind of mistake -> a wrong answer close to the right one."""
     found = {"an empty answer": " "}
+    if answer.isdecimal() or (answer.isalpha() and len(answer) > 1):
+        found["a longer word around it"] = f"7{answer}7" if answer.isdecimal() else f"qzx{answer}qzx"
     if _INTEGER.fullmatch(answer):
         found |= {"one more": str(int(answer) + 1), "one less": str(int(answer) - 1), "another digit": f"{answer}7"}
         if len(answer.lstrip("+-")) > 1:
             found["the first digits"] = answer[:-1]
+        if len(answer) > 2 and answer.isdecimal():
+            found["the digits in another order"] = answer[1:] + answer[0]
         if int(answer):
             found["the other sign"] = str(-int(answer))
     elif _DECIMAL.fullmatch(answer):
@@ -52,8 +56,11 @@ def near_misses(answer: str) -> dict[str, str]:
     elif len(parts := re.split(r"[,\s]+", answer.strip())) > 1:
         found["all but the last item"] = ", ".join(parts[:-1])
         found["the last item"] = parts[-1]
+        found["other items too"] = ", ".join([*parts, "qzx", "7"])
     elif len(answer) > 2 and answer.isalpha():
         found |= {"the first letters": answer[:-1], "the letters backwards": answer[::-1]}
+        found["the letters in another order"] = answer[1:] + answer[0]
+        found["the first letter"] = answer[0]
     return {kind: wrong for kind, wrong in found.items() if wrong != answer}
 
 
@@ -101,7 +108,7 @@ async def _wins(bench: Bench, variants: Sequence[tuple[Play, str]]) -> list[bool
 async def _shotgun(bench: Bench, plays: list[tuple[Play, str]]) -> list[Finding]:
     """Names the answers of every seed at once, the right one in no fixed place."""
     answers = sorted({answer for _, answer in plays})
-    if len(answers) < 3:
+    if len(answers) < 2:
         return []
     for separator in (", ", " "):
         wins = await _wins(bench, [(each, separator.join(answers)) for each, _ in plays])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from spadework.envs.check import reflection
 from spadework.envs.check.findings import Finding
+from spadework.envs.check.static import reflection
+from spadework.envs.check.static.taint import player_format_calls, player_text_calls
 from spadework.envs.check.syntax import Function, Program, dotted, parameters
-from spadework.envs.check.taint import player_format_calls, player_text_calls
 from spadework.envs.contract import ALLOWED_IMPORTS
 
 _NETWORK = frozenset(

@@ -1,6 +1,6 @@
 """Tool use at run time: the live schemas, criteria at reset and after the oracle, tools that must work or fail.
 
-What has to be seen from within is looked at in an instance of its own, whose program is the source with ``tool_probe``
+What has to be seen from within is looked at in an instance of its own, whose program is the source with ``probe``
 appended: the instance that is played is never touched.
 """
 
@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from spadework.envs.check import static_tools
+from spadework.envs.check.answers.leaks import mentions
 from spadework.envs.check.findings import Finding
-from spadework.envs.check.leaks import mentions
 from spadework.envs.check.players import Play
+from spadework.envs.check.static import tools as static_tools
 from spadework.envs.check.syntax import Program
 from spadework.envs.sandbox.base import Session, act
 from spadework.envs.tool_calls import parse_reply
@@ -49,7 +49,7 @@ def probe_for(source: str) -> str:
 
 @cache
 def _probe() -> str:
-    return Path(__file__).with_name("tool_probe.py").read_text(encoding="utf-8")
+    return Path(__file__).with_name("probe.py").read_text(encoding="utf-8")
 
 
 async def look(session: Session, solved: Sequence[Play], seeds: Sequence[int]) -> Look:

@@ -1,0 +1,1 @@
+"""Answers: where they leak, and how they are graded."""

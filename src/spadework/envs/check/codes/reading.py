@@ -1,0 +1,186 @@
+"""What is found by reading a program: entries of the catalogue."""
+
+from __future__ import annotations
+
+from spadework.envs.check.codes.entry import Code
+
+INTERFACE = {
+    "ENV001": Code(
+        "error",
+        "the program does not parse",
+        "Nothing else can be checked. A frequent cause is a brace that was not doubled in an f-string.",
+        'text = f"set {1, 2} holds {"',
+        'text = f"set {{1, 2}} holds {n}"',
+    ),
+    "ENV002": Code(
+        "error",
+        "no environment class",
+        "The environment is the first class at module level whose name ends in Env and that is not a provided base.",
+        "class Puzzle: ...",
+        "class PuzzleEnv: ...",
+    ),
+    "ENV003": Code(
+        "error",
+        "the program does not load",
+        "Running the module or building the environment raised. It is built with max_turns or with nothing.",
+        "def __init__(self): self.words = WORDS  # WORDS is defined nowhere",
+        'WORDS = ("apple", "pear")',
+    ),
+    "ENV004": Code(
+        "error",
+        "reset or step has the wrong parameters",
+        "They are called as reset(seed=...) and step(action), with one string.",
+        "def reset(self): ...",
+        "def reset(self, seed=None): ...",
+    ),
+    "ENV005": Code(
+        "error",
+        "the constructor asks for more than max_turns",
+        "It is called with max_turns or with nothing.",
+        "def __init__(self, size): ...",
+        "def __init__(self, max_turns=10, size=5): ...",
+    ),
+    "ENV006": Code(
+        "error",
+        "a stray Markdown fence",
+        "The source is Python alone; a fence makes it a syntax error.",
+        "```python\nclass PuzzleEnv: ...\n```",
+        "class PuzzleEnv: ...",
+    ),
+    "ENV007": Code(
+        "warning",
+        "several environment classes",
+        "Only the first is played; the others are dead text or, worse, the one that was meant.",
+        "class AEnv: ...\nclass BEnv: ...",
+        "class BEnv: ...",
+    ),
+    "ENV008": Code(
+        "error",
+        "step returns neither four nor five values",
+        "step gives (observation, reward, terminated, truncated, info); an older form without truncated is understood.",
+        "return text, 1.0",
+        "return text, 1.0, True, False, {}",
+    ),
+    "ENV009": Code(
+        "error",
+        "reset or step is missing",
+        "An environment is played through reset(seed) and step(action).",
+        "class PuzzleEnv:\n    def start(self): ...",
+        "class PuzzleEnv:\n    def reset(self, seed=None): ...\n    def step(self, action): ...",
+    ),
+}
+
+STATIC = {
+    "ENV101": Code(
+        "error",
+        "a forbidden import",
+        "Only the published list of modules is loaded in the sandbox, where no file can be opened.",
+        "import os",
+        "import random",
+    ),
+    "ENV102": Code(
+        "error",
+        "input() is called",
+        "Nobody sits at the keyboard; the player speaks through step(action).",
+        'guess = input("? ")',
+        "def step(self, action): guess = action",
+    ),
+    "ENV103": Code(
+        "error",
+        "files or the process are touched",
+        "A program is pure: no files, no shell, no exit.",
+        'words = open("words.txt").read()',
+        'words = ["apple", "pear"]',
+    ),
+    "ENV104": Code(
+        "warning",
+        "print() is called",
+        "Nobody reads it: what the player should see belongs in the observation.",
+        "print(board)",
+        "return board, 0.0, False, False, {}",
+    ),
+    "ENV105": Code(
+        "error",
+        "the network is used",
+        "The sandbox has none, and a task must not change under the player.",
+        "import urllib.request",
+        "facts = {...}",
+    ),
+    "ENV106": Code(
+        "error",
+        "text of the player is evaluated",
+        "eval and its like hand the player the answer, the reward and the interpreter.",
+        "value = eval(action)",
+        "value = int(action)",
+    ),
+    "ENV107": Code(
+        "warning",
+        "eval, exec or compile is called",
+        "Harmless on the program's own text, but compute the value directly: it is faster and can be read.",
+        'value = eval(f"{a}{op}{b}")',
+        "value = OPS[op](a, b)",
+    ),
+    "ENV108": Code(
+        "error",
+        "the interpreter's inside is reached for",
+        "Frames, globals and class trees are how programs break out of their role.",
+        "().__class__.__base__.__subclasses__()",
+        "isinstance(value, int)",
+    ),
+    "ENV109": Code(
+        "error",
+        "step never looks at the action",
+        "What the player says cannot matter.",
+        "def step(self, action): return 'ok', 1.0, True, False, {}",
+        "def step(self, action): right = action == self.answer; ...",
+    ),
+    "ENV110": Code(
+        "error",
+        "a loop that never ends",
+        "while True needs a break, a return or a raise of its own.",
+        "while True:\n    n += 1",
+        "while n < limit:\n    n += 1",
+    ),
+    "ENV111": Code(
+        "error",
+        "a module's private parts are reached for",
+        "Names with an underscore and modules inside modules lead around the list of imports.",
+        "random._os.getpid()",
+        "random.Random(seed).random()",
+    ),
+    "ENV120": Code(
+        "error",
+        "a declared tool has no method",
+        "A call of NAME is dispatched to tool_NAME.",
+        '_tools = [{"name": "pay", ...}]  # and no tool_pay',
+        "def tool_pay(self, amount): ...",
+    ),
+    "ENV121": Code(
+        "error",
+        "a tool's schema and method disagree",
+        "The player sees the schema alone: a parameter by another name can never be given.",
+        '"properties": {"order_id": ...}  # def tool_get(self, id)',
+        '"properties": {"order_id": ...}  # def tool_get(self, order_id)',
+    ),
+    "ENV122": Code(
+        "warning",
+        "a tool method is declared in no schema",
+        "The player cannot know of it.",
+        "def tool_refund(self, order_id): ...  # not in _tools",
+        '_tools = [..., {"name": "refund", ...}]',
+    ),
+    "ENV123": Code(
+        "error",
+        "a tool schema is malformed",
+        "It must be an OpenAI function schema with a name and object parameters whose required names are declared.",
+        '{"function": {"parameters": {"required": ["x"], "properties": {}}}}',
+        '{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {...}}}}',
+    ),
+    "ENV124": Code(
+        "error",
+        "tool use without tools",
+        "A tool-use environment declares its tools in _tools or get_tools.",
+        "self._tools = []",
+        "self._tools = [{...}]",
+    ),
+}

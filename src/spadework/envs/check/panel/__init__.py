@@ -1,0 +1,1 @@
+"""Players who know little and must not win, and where they play."""

@@ -1,0 +1,98 @@
+"""Answers that are right nowhere, each of which some natural bug of a grader pays.
+
+``re.fullmatch(said, answer)`` pays ``.*``, ``abs(float(said) - x) > tolerance`` pays ``nan``, and a search for the
+answer in the reply pays all numbers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spadework.envs.check.findings import Finding
+from spadework.envs.check.panel.bench import SEEDS, Bench
+from spadework.envs.domain import Dialogue
+from spadework.envs.sandbox.base import Script
+from spadework.errors import ProgramError
+
+ANSWERS = {
+    "a pattern": ".*",
+    "not a number": "nan",
+    "infinity": "inf",
+    "braces": "{}",
+    "a format field": "{0}",
+    "a percent format": "%s",
+    "a sentence": "I think that this is the right answer.",
+    "an equation": "x = x",
+    "a truth value": "True",
+    "a very long text": "qzx " * 5_000,
+    "every number from 1 to 10,000": " ".join(str(number) for number in range(1, 10_001)),
+    "every letter and number": " ".join("abcdefghijklmnopqrstuvwxyz0123456789"),
+}
+"""Description -> answer."""
+
+_FIRST = 3
+"""Seeds on which each is tried; one that wins there is tried on ``SEEDS``."""
+_LONG_TURNS = 2
+"""Turns for which a long text is said."""
+_FATAL = ("ENV205", "ENV206", "ENV207", "ENV208")
+"""Faults after which an instance cannot be played on."""
+
+
+async def check(bench: Bench) -> list[Finding]:
+    """Say each of these answers; one that wins on half of the seeds is a fault of the grader."""
+    seeds = [bench.seed(index) for index in range(_FIRST)]
+    openings = await bench.openings(seeds)
+    scripts = [(what, _script(bench, seed, what, openings)) for what in _descriptions(bench) for seed in seeds]
+    try:
+        wins = await bench.wins("unfounded", [script for _, script in scripts])
+    except ProgramError as error:
+        if error.fault.code in _FATAL:
+            raise
+        return await _one_by_one(bench)
+    suspects = dict.fromkeys(what for (what, _), win in zip(scripts, wins, strict=True) if win)
+    return [finding for what in suspects for finding in await _judge(bench, what)]
+
+
+async def _one_by_one(bench: Bench) -> list[Finding]:
+    """The same where some answer makes the program raise: that is told, and the others are still tried."""
+    findings: list[Finding] = []
+    for what in _descriptions(bench):
+        try:
+            findings += await _judge(bench, what)
+        except ProgramError as error:
+            if error.fault.code in _FATAL:
+                raise
+            findings.append(Finding("ENV212", f"{what}: {error.fault.message}"))
+    return findings
+
+
+async def _judge(bench: Bench, what: str) -> list[Finding]:
+    """How often one answer wins over all seeds."""
+    first = [bench.seed(index) for index in range(_FIRST)]
+    openings = await bench.openings(first)
+    wins = await bench.wins("unfounded", [_script(bench, seed, what, openings) for seed in first])
+    if not any(wins):
+        return []
+    rest = [bench.seed(index) for index in range(_FIRST, SEEDS)]
+    openings = await bench.openings(rest)
+    wins += await bench.wins("unfounded", [_script(bench, seed, what, openings) for seed in rest])
+    if 2 * sum(wins) >= len(wins):
+        return [Finding("ENV404", f"{what} wins on {sum(wins)} of {len(wins)} seeds")]
+    return []  # "inf" may name three of a game's letters by chance
+
+
+def _descriptions(bench: Bench) -> list[str]:
+    """Those that the domain can say: a brace that is not closed, for one, ends a box."""
+    sayable = [what for what, answer in ANSWERS.items() if _sayable(bench.dialogue, answer)]
+    return [*sayable, "the first observation"]
+
+
+def _sayable(dialogue: Dialogue, answer: str) -> bool:
+    return bool(dialogue.action(dialogue.encode(answer)))
+
+
+def _script(bench: Bench, seed: int, what: str, openings: Mapping[int, str]) -> Script:
+    answer = ANSWERS.get(what) or openings[seed]
+    action = bench.dialogue.encode(answer) if _sayable(bench.dialogue, answer) else ""
+    turns = bench.turns if len(answer) < 1_000 else min(bench.turns, _LONG_TURNS)
+    return seed, [action] * turns

@@ -1,0 +1,1 @@
+"""Tool use at run time: criteria and tools, looked at from within."""

@@ -1,0 +1,88 @@
+"""Kinds of cheating and worthless programs, each refused, and good games of the same looks that pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from spadework.config import RunConfig
+from spadework.domains.games import GAMES
+from spadework.envs.check.answers.revealed import forms
+from spadework.envs.check.findings import fatal
+from spadework.envs.check.program import check_program
+from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.check.seeds import draw_seeds
+from spadework.envs.sandbox.forkserver.client import ForkServer
+from spadework.resources import shipped
+from spadework.selfplay.design.validation import Validator
+
+FOLDER = shipped("examples") / "environments"
+NEW_KINDS = ("ENV409_tells_nothing", "ENV404_matches_a_pattern", "ENV305_pays_the_first_play")
+GUESS = """
+import random
+class GuessEnv:
+    max_turns = 7
+    def reset(self, seed=None):
+        self.secret = random.Random(seed).randint(100, 199)
+        self.turn = 0
+        return "I think of a number from 100 to 199.", {}
+    def step(self, action):
+        self.turn += 1
+        said = action.removeprefix("\\\\boxed{").removesuffix("}").strip()
+        if said == str(self.secret):
+            return "Right.", 1.0, True, False, {}
+        lower = said.isdecimal() and len(said) < 9 and int(said) > self.secret
+        return ("Lower." if lower else "Higher."), 0.0, False, self.turn >= 7, {}
+    def solution(self):
+        return str(self.secret)
+"""
+
+
+def test_seeds_are_of_31_bits_and_always_the_same():
+    seeds = draw_seeds(24)
+    assert seeds == draw_seeds(24)
+    assert len(set(seeds)) == 24
+    assert max(seeds) > 2**30
+    assert max(seeds) < 2**31
+
+
+def test_forms_of_an_answer():
+    assert dict(forms("407")) == {
+        "": "407",
+        " in digit words": "four zero seven",
+        " letter by letter": "4, 0, 7",
+        " backwards": "704",
+    }
+    assert dict(forms("no")) == {"": "no"}
+
+
+@pytest.mark.parametrize("name", NEW_KINDS)
+async def test_the_validator_of_training_refuses_what_check_refuses(name):
+    source = (FOLDER / "broken" / f"{name}.py").read_text()
+    async with ForkServer() as sandbox:
+        verdict = await Validator(sandbox, GAMES, RuntimeChecks())(source)
+    assert any(finding.startswith(name.split("_")[0]) for finding in verdict.findings)
+
+
+def test_a_run_checks_grading_by_default():
+    assert RunConfig().validation.grading
+
+
+@pytest.mark.parametrize("source", [GUESS, (FOLDER / "games" / "code_breaker.py").read_text()], ids=["guess", "code"])
+async def test_a_hidden_state_that_feedback_reveals_is_no_fault(source):
+    async with ForkServer() as sandbox:
+        checked = await check_program(sandbox, source, RuntimeChecks())
+    assert fatal(checked.findings) == ()
+
+
+async def test_a_win_that_depends_on_the_size_of_the_seed_is_found():
+    small = (FOLDER / "games" / "division_with_remainder.py").read_text()
+    cheat = small.replace(
+        "def step(self, action):", "def step(self, action):\n        if self.big: return '', 1.0, True, False, {}"
+    )
+    cheat = cheat.replace(
+        "rng = random.Random(seed)", "rng = random.Random(seed)\n        self.big = (seed or 0) > 10**6"
+    )
+    assert cheat.count("self.big") == 2
+    async with ForkServer() as sandbox:
+        checked = await check_program(sandbox, cheat, RuntimeChecks())
+    assert "ENV402" in {finding.code for finding in checked.findings}
