@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read_words(words: list[str]) -> tuple[str | None, str | None]:
-    """(config, name of a prompt) of what was given: a word alone is a prompt's name where it has a section before it."""
+    """(config, name of a prompt) of what was given; a word alone is a prompt's name where it begins with a section."""
     if len(words) > 2:
         raise ConfigError(f"prompts show takes a config and the name of one prompt, not {len(words)} words")
     if len(words) == 1:

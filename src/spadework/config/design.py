@@ -86,8 +86,8 @@ class DesignerSection(Section):
     """Whether rejected designs do too, with the raw reward below. Small models need it to learn to write valid ones."""
     rejected_reward: float = -0.5
     prompt: str | None = None
-    """The designer's request in your own words: a ``.md`` or ``.txt`` file beside the config, or the text itself. The run
-    stores the text. ``spadework prompts`` shows each prompt with its variables, such as ``$document``."""
+    """The designer's request in your own words: a ``.md`` or ``.txt`` file beside the config, or the text itself. The
+    run stores the text. ``spadework prompts`` shows each prompt with its variables, such as ``$document``."""
     system_prompt: str | None = None
     """The same for the designer's system prompt."""
     form_prompt: str | None = None

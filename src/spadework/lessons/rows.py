@@ -66,26 +66,22 @@ class Lessons:
 
 def lesson_texts(config: RunConfig, seed: int, count: int) -> list[str]:
     """The messages of ``count`` plays and ``count`` designs, one by one: the tokenizer is fitted to them."""
-    rng = random.Random(seed)
-    texts = [message["content"] for message in agent_opening(config.play, configured_domain(config))]
+    rng, domain = random.Random(seed), configured_domain(config)
+    texts = [message["content"] for message in agent_opening(config.play, domain)]
     for _ in range(count):
         play, design = draw_play(rng), draw_design(rng)
         texts += [part for exchange in play.exchanges for part in (exchange.observation, exchange.reply)]
         texts.append(first_observation("", play.hint))
-        messages, prefill = design_messages(
-            config.designer, configured_domain(config), Brief(design.skill, design.document), ()
-        )
+        messages, prefill = design_messages(config.designer, domain, Brief(design.skill, design.document), ())
         texts += [message["content"] for message in messages]
         texts += [
             prefill,
             split_program(design.source)[1],
-            skeleton_hint_request(configured_domain(config))["content"],
+            skeleton_hint_request(domain)["content"],
             design.hint,
         ]
         if design.example:
-            shown, _ = design_messages(
-                config.designer, configured_domain(config), Brief(design.skill, design.document), [design.example]
-            )
+            shown, _ = design_messages(config.designer, domain, Brief(design.skill, design.document), [design.example])
             texts += [message["content"] for message in shown[1:2]]
     return texts
 
