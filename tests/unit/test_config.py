@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from spadework.cli import main
 from spadework.config import DifficultySection, RunConfig
 from spadework.config.files import dump_config, load_config, override_config, parse_config
 from spadework.errors import ConfigError
@@ -16,6 +17,12 @@ CONFIGS = sorted(shipped("configs").rglob("*.toml"))
 def test_every_shipped_config_is_valid(path):
     config = load_config(str(path))
     assert parse_config(dump_config(config), "dump") == config
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_every_shipped_config_passes_a_dry_run(path, capsys):
+    assert main(["train", str(path), "--dry-run"]) == 0
+    assert "# Settings that differ from the defaults" in capsys.readouterr().out
 
 
 def test_shipped_configs_go_by_name():

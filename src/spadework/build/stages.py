@@ -11,6 +11,7 @@ from spadework.build.material import bundled_examples
 from spadework.build.sandbox import build_limits
 from spadework.config import RunConfig
 from spadework.corpus.documents import Corpus
+from spadework.domains.prompt_settings import configured_domain
 from spadework.envs.check.runtime import RuntimeChecks
 from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Sandbox
@@ -152,7 +153,7 @@ def _designer(
     seen: SeenPrograms,
     examples: Sequence[ExampleEnvironment],
 ) -> Designer:
-    domain = find_domain(config.domain)
+    domain = configured_domain(config)
     checks = RuntimeChecks(
         limits=build_limits(config),
         seeds=config.validation.seeds,

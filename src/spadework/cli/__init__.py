@@ -18,6 +18,7 @@ from spadework.errors import ConfigWarning
 COMMANDS = {
     "train": ("train", "run self-play training from a config"),
     "configs": ("configs", "list the shipped configs, or print a config with what each setting means"),
+    "prompts": ("prompts", "list the prompts of a config with their variables, and print them"),
     "corpus": ("corpus", "make grounding documents from what is installed"),
     "check": ("environments.check", "find the faults of environment programs"),
     "pool": ("environments.pool", "import pools of environments and show what they hold"),

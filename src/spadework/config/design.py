@@ -85,6 +85,17 @@ class DesignerSection(Section):
     train_rejected: bool = False
     """Whether rejected designs do too, with the raw reward below. Small models need it to learn to write valid ones."""
     rejected_reward: float = -0.5
+    prompt: str | None = None
+    """The designer's request in your own words: a ``.md`` or ``.txt`` file beside the config, or the text itself. The
+    run stores the text. ``spadework prompts`` shows each prompt with its variables, such as ``$document``."""
+    system_prompt: str | None = None
+    """The same for the designer's system prompt."""
+    form_prompt: str | None = None
+    """The same for what fills ``$form``: what ``designer.form`` asks of a program."""
+    levels_prompt: str | None = None
+    """The same for what fills ``$levels`` under ``designer.difficulty``."""
+    head_prompt: str | None = None
+    """The same for the given head of a skeleton design."""
 
 
 class HintSection(Section):
@@ -95,6 +106,8 @@ class HintSection(Section):
     thinking: Thinking = None
     """As ``designer.thinking``, for hints."""
     temperature: float = Field(0.3, ge=0)
+    prompt: str | None = None
+    """As ``designer.prompt``, for the request of a hint."""
     attempts: int = Field(3, ge=1)
     """A leaking or empty hint is written again; after the last try the environment is rejected."""
     train: bool = False

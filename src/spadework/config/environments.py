@@ -26,6 +26,8 @@ class ValidationSection(Section):
     model_check_attempts: int = Field(3, ge=1)
     """A verdict that is empty or cannot be read is asked for again; after the last try the attempt is a fault."""
     model_check_tokens: int = Field(2_048, ge=8)
+    model_check_prompt: str | None = None
+    """As ``designer.prompt``, for that check."""
     refuse_copies: bool = True
     """Reject a program that has the structure and numbers of one in the pool, memory, or the examples."""
     max_cosine: float | None = Field(None, gt=0, le=1)

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from spadework.config import OpenSection, RunConfig, Section
+from spadework.config.prompt_files import prompt_path, read_prompt, with_prompt_texts
 from spadework.config.renamed import with_current_names
 from spadework.errors import ConfigError, ConfigWarning
 from spadework.resources import shipped
@@ -49,8 +50,11 @@ def default_config() -> RunConfig:
 
 
 def parse_config(data: Mapping[str, Any], where: str) -> RunConfig:
-    """Build the config from plain data; ``where`` names its origin in errors. Raises ``ConfigError``."""
-    return _validated(data, lambda loc: where)
+    """Build the config from plain data; ``where`` names its origin in errors. Raises ``ConfigError``.
+
+    Prompt files that it names are looked for in the current folder.
+    """
+    return _validated(_with_prompts(data, Path(), where), lambda loc: where)
 
 
 def parse_stored_config(data: Mapping[str, Any], where: str) -> RunConfig:
@@ -108,7 +112,14 @@ def _read(path: Path, chain: tuple[Path, ...]) -> dict[str, Any]:
     current, used = with_current_names(data)
     for old in used:
         _warn(f"{path}: {old}")
-    return _merge(base, current)
+    return _merge(base, _with_prompts(current, path.parent, str(path)))
+
+
+def _with_prompts(data: Mapping[str, Any], folder: Path, where: str) -> dict[str, Any]:
+    try:
+        return with_prompt_texts(data, folder)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _extended(path: Path, name: str) -> Path:
@@ -142,7 +153,7 @@ def _with_overrides(data: Mapping[str, Any], overrides: Sequence[str], where: st
         given, value = _parse_override(override)
         path = _current_path(given, override)
         if path is not None:
-            _put(changed, path, value, override)
+            _put(changed, path, _read_override(path, value, override), override)
             givers[path] = f"--set {override}"
 
     def origin(loc: tuple[int | str, ...]) -> str:
@@ -185,6 +196,14 @@ def _current_path(path: tuple[str, ...], override: str) -> tuple[str, ...] | Non
     return tuple(found)
 
 
+def _read_override(path: tuple[str, ...], value: Any, override: str) -> Any:
+    """The value of an override; of a prompt the text of its file, which is looked for in the current folder."""
+    try:
+        return read_prompt(".".join(path), value, Path())
+    except ConfigError as error:
+        raise ConfigError(f"--set {override}: {error}") from None
+
+
 def _put(data: dict[str, Any], path: tuple[str, ...], value: Any, override: str) -> None:
     *sections, last = path
     for section in sections:
@@ -202,7 +221,12 @@ def _validated(data: Mapping[str, Any], origin: Origin) -> RunConfig:
     ``domains`` stands on a floor above this one, so it is found by name, as plug-ins are.
     """
     settle = importlib.import_module("spadework.domains.settings").settle
-    return cast("RunConfig", settle(_built(data, origin), lambda key, text: _line(tuple(key.split(".")), text, origin)))
+
+    def line(key: str, text: str) -> str:
+        file = prompt_path(data, key)
+        return _line(tuple(key.split(".")), text if file is None else f"{file}: {text}", origin)
+
+    return cast("RunConfig", settle(_built(data, origin), line))
 
 
 def _built(data: Mapping[str, Any], origin: Origin) -> RunConfig:

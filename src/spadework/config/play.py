@@ -46,7 +46,7 @@ class PlaySection(Section):
     """The authors' recipes use 0.95 with top-k 20, which biases the importance ratio."""
     top_k: int = Field(0, ge=0)
     system: str | None = None
-    """Replaces the agent's system prompt."""
+    """As ``designer.prompt``, for the agent's system prompt."""
     few_shots: tuple[FewShot, ...] = ()
     """Exchanges shown first; models under a billion parameters score 0 without."""
     control_arms: tuple[Literal["placebo", "answer_only"], ...] = ()

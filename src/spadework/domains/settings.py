@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from spadework.config import DesignerSection, RunConfig
+from spadework.domains.prompt_settings import prompt_problems
 from spadework.envs.domain import Briefing, Domain
 from spadework.envs.registry import find_domain
 from spadework.errors import ConfigError
@@ -51,7 +52,8 @@ def _problems(config: RunConfig, domain: Domain) -> Iterator[tuple[str, str]]:
             yield "domain", f"{domain.name!r} has no prompt {name}; write {briefing.prompts.joinpath(name)}"
     if designer.grammar and not briefing.has("skeleton.lark"):
         yield "designer.grammar", f"{_has_no(domain, 'grammar of skeleton designs')}; set it to false"
-    if config.validation.model_check and not briefing.has("model_check.md"):
+    own_check = config.validation.model_check_prompt is not None
+    if config.validation.model_check and not own_check and not briefing.has("model_check.md"):
         yield "validation.model_check", f"{_has_no(domain, 'prompt for it')}; set it to false"
     if designer.skeleton and (missing := _missing(briefing)):
         yield "designer.skeleton", f"{_has_no(domain, 'prompt ' + missing)}; set it to false"
@@ -63,6 +65,7 @@ def _problems(config: RunConfig, domain: Domain) -> Iterator[tuple[str, str]]:
         ):
             if wanted:
                 yield key, f"{_has_no(domain, 'example environments')}; set it to {empty}"
+    yield from prompt_problems(config, domain)
     skills = settle_designer(designer, domain).skills
     if (designer.active_skills or 0) > len(skills):
         yield "designer.active_skills", f"it is {designer.active_skills}, but there are {len(skills)} skills"

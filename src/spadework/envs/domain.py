@@ -117,6 +117,8 @@ class Briefing:
     """A folder of example environments, each a ``NAME.py`` and a ``NAME.toml``."""
     noun: str = "environment"
     """What the designer's prompt calls an environment."""
+    own: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """File name -> text that a config gives in the place of that prompt."""
 
     def draw_task(self, seed: int) -> Task | None:
         """What one design is asked to be about; ``None`` in a domain without variants."""
@@ -128,10 +130,12 @@ class Briefing:
 
     def has(self, name: str) -> bool:
         """Whether there is a file ``name`` among the prompts."""
-        return self.prompts.joinpath(name).is_file()
+        return name in self.own or self.prompts.joinpath(name).is_file()
 
     def text(self, name: str) -> str:
         """The file ``name`` among the prompts. Raises ``ConfigError`` where there is none."""
+        if name in self.own:
+            return self.own[name]
         file = self.prompts.joinpath(name)
         if not file.is_file():
             raise ConfigError(f"{file}: the file is missing; the domain's prompts are read from that folder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spadework.config import RunConfig
-from spadework.domains.games import GAMES
+from spadework.domains.prompt_settings import configured_domain
 from spadework.episode import first_observation
 from spadework.lessons.designs import TaughtDesign
 from spadework.lessons.plays import TaughtPlay
@@ -22,7 +22,7 @@ from spadework.selfplay.design.prompts import (
 def play_opening(config: RunConfig, play: TaughtPlay) -> list[Message]:
     """What the agent sees before its first reply."""
     said = first_observation(play.exchanges[0].observation, play.hint)
-    return [*agent_opening(config.play, GAMES), Message(role="user", content=said)]
+    return [*agent_opening(config.play, configured_domain(config)), Message(role="user", content=said)]
 
 
 def say_play(chat: Chat, play: TaughtPlay) -> list[range]:
@@ -41,14 +41,16 @@ def say_play(chat: Chat, play: TaughtPlay) -> list[range]:
 def design_opening(config: RunConfig, design: TaughtDesign) -> tuple[list[Message], str]:
     """What a small designer sees, and the head of the program that is given."""
     shown = [design.example] if design.example else []
-    messages, _ = design_messages(config.designer, GAMES, Brief(design.skill, design.document), shown)
+    messages, _ = design_messages(
+        config.designer, configured_domain(config), Brief(design.skill, design.document), shown
+    )
     return messages, split_program(design.source)[0]
 
 
-def say_design(chat: Chat, design: TaughtDesign) -> None:
+def say_design(config: RunConfig, chat: Chat, design: TaughtDesign) -> None:
     """Say the rest of the program, and the hint when it is asked for."""
     chat.say(split_program(design.source)[1])
-    chat.observe(skeleton_hint_request(GAMES))
+    chat.observe(skeleton_hint_request(configured_domain(config)))
     chat.say(design.hint)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from spadework.config import RunConfig
-from spadework.domains.games import GAMES
+from spadework.domains.prompt_settings import configured_domain
 from spadework.episode import first_observation
 from spadework.lessons.chats import design_opening, play_opening, say_design, say_play, whole
 from spadework.lessons.designs import TaughtDesign, draw_design
@@ -56,7 +56,7 @@ class Lessons:
 
     def _design_row(self, design: TaughtDesign) -> Row:
         chat = self._chat(*design_opening(self._config, design))
-        say_design(chat, design)
+        say_design(self._config, chat, design)
         return _row(chat, frozenset())
 
     def _chat(self, messages: Sequence[Message], prefill: str = "") -> TokenChat:
@@ -66,17 +66,22 @@ class Lessons:
 
 def lesson_texts(config: RunConfig, seed: int, count: int) -> list[str]:
     """The messages of ``count`` plays and ``count`` designs, one by one: the tokenizer is fitted to them."""
-    rng = random.Random(seed)
-    texts = [message["content"] for message in agent_opening(config.play, GAMES)]
+    rng, domain = random.Random(seed), configured_domain(config)
+    texts = [message["content"] for message in agent_opening(config.play, domain)]
     for _ in range(count):
         play, design = draw_play(rng), draw_design(rng)
         texts += [part for exchange in play.exchanges for part in (exchange.observation, exchange.reply)]
         texts.append(first_observation("", play.hint))
-        messages, prefill = design_messages(config.designer, GAMES, Brief(design.skill, design.document), ())
+        messages, prefill = design_messages(config.designer, domain, Brief(design.skill, design.document), ())
         texts += [message["content"] for message in messages]
-        texts += [prefill, split_program(design.source)[1], skeleton_hint_request(GAMES)["content"], design.hint]
+        texts += [
+            prefill,
+            split_program(design.source)[1],
+            skeleton_hint_request(domain)["content"],
+            design.hint,
+        ]
         if design.example:
-            shown, _ = design_messages(config.designer, GAMES, Brief(design.skill, design.document), [design.example])
+            shown, _ = design_messages(config.designer, domain, Brief(design.skill, design.document), [design.example])
             texts += [message["content"] for message in shown[1:2]]
     return texts
 

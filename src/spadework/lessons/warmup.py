@@ -34,7 +34,7 @@ def lesson_rows(policy: Policy, config: RunConfig, lessons: WordLessons) -> list
                 design = dataclasses.replace(design, example=None)  # no prompt of this run will show one
             messages, head = design_opening(config, design)
             chat = policy.chat(messages, prefill=head)
-            say_design(chat, design)
+            say_design(config, chat, design)
             rows += rows_of(chat, "designer", f"design/{designed}")
             designed += 1
     return rows

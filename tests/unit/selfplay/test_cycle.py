@@ -307,3 +307,21 @@ async def test_a_run_stops_when_more_plays_fail_than_it_allows_whoever_is_to_bla
     run = self_play(config("play.episodes=12", "run.max_fault_share=0.3"), sandbox)
     with pytest.raises(RunError, match=r"of 48 episodes failed, more than run.max_fault_share = 0.3: .* x program"):
         await run.collect(Timed(lambda key: 0.0, spoilt(0.75)), 0)
+
+
+@pytest.mark.parametrize("rewrite", [True, False])
+async def test_memory_tells_the_newest_win_rate_or_that_of_the_cycle_in_which_an_environment_entered(
+    sandbox: ForkServer, rewrite: bool
+) -> None:
+    play = self_play(config(f"memory.rewrite={str(rewrite).lower()}", "designer.every=2"), sandbox)
+    memory, learned = play.stages.memory, ScriptedPolicy(sound)
+    learned.version = 100  # wins 19 games in 20
+    await play.collect(ScriptedPolicy(losing), 0)
+    entered = memory.entries
+    await play.collect(learned, 1)
+    assert entered and all(entry.win_rate == 0 for entry in entered)
+    assert [entry.environment_id for entry in memory.entries] == [entry.environment_id for entry in entered]
+    if rewrite:
+        assert all(entry.win_rate > 0 for entry in memory.entries)
+    else:
+        assert memory.entries == entered

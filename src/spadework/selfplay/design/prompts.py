@@ -1,6 +1,7 @@
 """The prompts of both roles: Markdown files with ``$name`` places, filled here and nowhere else.
 
-A domain brings its own files (``envs.domain.Briefing``); ``levels.md`` is the same in all of them.
+A domain brings its own files (``envs.domain.Briefing``), and a config may replace them
+(``domains.prompt_settings``); ``levels.md`` is the same in all domains.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from string import Template
 
@@ -43,9 +43,10 @@ def fill_prompt(domain: Domain, name: str, places: Mapping[str, object]) -> str:
     raise ConfigError(f"{domain.briefing.prompts.joinpath(f'{name}.md')}: {problem}")
 
 
-@cache
-def _levels() -> str:
+def levels_prompt(domain: Domain) -> str:
     """What the designer is told of a constructor that takes ``difficulty``."""
+    if domain.briefing.has("levels.md"):
+        return domain.briefing.text("levels.md").strip()
     return files(__package__).joinpath("prompts", "levels.md").read_text(encoding="utf-8").strip()
 
 
@@ -82,7 +83,7 @@ def design_messages(
         "skill": skill,
         "document": document.text if document else "(none: choose a topic of your own)",
         "examples": f"# Examples\n\n{shown_text}\n" if shown_text else "",
-        "levels": f"\n{_levels()}" if settings.difficulty else "",
+        "levels": f"\n{levels_prompt(domain)}" if settings.difficulty else "",
         "form": _form(settings, domain),
     }
     content = fill_prompt(domain, "designer", {**places, **(brief.task.places if brief.task else {})})

@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from spadework import types
 from spadework.config import RunConfig
+from spadework.domains.prompt_settings import configured_domain, own_prompts
 from spadework.envs.check.players import Play
-from spadework.envs.registry import find_domain
 from spadework.episode import first_observation
 from spadework.policies.base import Chat, Hyperparameters, Message, Policy, Trainer
 from spadework.selfplay.design.examples import ExampleEnvironment
@@ -35,6 +35,9 @@ EXAMPLE_EVERY = 3
 """Every third design row shows an example. A run's prompts come with examples and without, so the model has to learn
 both; rows without one are shorter and cheaper."""
 
+PROMPT_FIELDS = {"prompt", "system_prompt", "form_prompt", "levels_prompt", "head_prompt"}
+"""Settings of the designer that count by the prompts that they give."""
+
 OraclePlays = Callable[[ExampleEnvironment], Awaitable[Sequence[Play]]]
 """Gives the oracle's winning plays of an example."""
 
@@ -47,8 +50,9 @@ def warmup_hash(config: RunConfig, examples: Iterable[ExampleEnvironment], versi
         "warmup": config.warmup.model_dump(mode="json"),
         "lessons": config.lessons.model_dump(mode="json"),
         "memory": config.memory.model_dump(mode="json"),
-        "designer": config.designer.model_dump(mode="json"),
-        "opening": list(agent_opening(config.play, find_domain(config.domain))),
+        "designer": config.designer.model_dump(mode="json", exclude=PROMPT_FIELDS),
+        **({"prompts": own} if (own := own_prompts(config)) else {}),
+        "opening": list(agent_opening(config.play, configured_domain(config))),
         "examples": [
             (e.document.text, e.environment.source, e.environment.hint, *([e.task.variant] if e.task else []))
             for e in examples
@@ -118,7 +122,7 @@ def _design_rows(
 ) -> list[types.TrainingRow]:
     """Document -> program, and program -> hint: one conversation for a small designer, two for a large one."""
     environment = example.environment
-    domain = find_domain(config.domain)
+    domain = configured_domain(config)
     brief = Brief(environment.skill, example.document, example.task)
     messages, _ = design_messages(config.designer, domain, brief, shown)
     head, body = split_program(environment.source)
@@ -134,7 +138,7 @@ def _design_rows(
 
 
 def _play_chat(policy: Policy, config: RunConfig, play: Play, hint: str) -> Chat:
-    domain = find_domain(config.domain)
+    domain = configured_domain(config)
     first = Message(role="user", content=first_observation(play.opening, hint))
     chat = policy.chat([*agent_opening(config.play, domain), first], tools=play.tools)
     for number, action in enumerate(play.actions):
