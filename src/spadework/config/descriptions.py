@@ -13,7 +13,7 @@ def descriptions(section: type[BaseModel] = RunConfig, prefix: str = "") -> dict
     """``section`` and ``section.key`` -> docstring; a setting without one has an empty text."""
     found: dict[str, str] = {}
     for name, field in section.model_fields.items():
-        inner = _section_of(field.annotation)
+        inner = section_of(field.annotation)
         if inner is None:
             found[f"{prefix}{name}"] = field.description or ""
         else:
@@ -22,7 +22,7 @@ def descriptions(section: type[BaseModel] = RunConfig, prefix: str = "") -> dict
     return found
 
 
-def _section_of(annotation: object) -> type[BaseModel] | None:
+def section_of(annotation: object) -> type[BaseModel] | None:
     """The section that a field holds, also where it may be ``None``."""
     for choice in (annotation, *typing.get_args(annotation)):
         if isinstance(choice, type) and issubclass(choice, BaseModel):

@@ -31,7 +31,7 @@ def _table(data: Mapping[str, Any], path: tuple[str, ...], comments: Mapping[str
             continue
         if comment is not None:
             yield from ("", *_comment(comment))
-        yield f"{_key(key)} = {_value(value)}" if value is not None else f"# {_key(key)} is unset"
+        yield f"{_key(key)} = {toml_value(value)}" if value is not None else f"# {_key(key)} is unset"
     for key, value in inner.items():
         where = (*path, key)
         yield from ("", *_comment(comments.get(".".join(where), "")))
@@ -47,7 +47,8 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else _string(name)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """One value as TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -55,9 +56,9 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(toml_value, value))}]"
     if isinstance(value, Mapping):
-        pairs = [f"{_key(key)} = {_value(item)}" for key, item in value.items() if item is not None]
+        pairs = [f"{_key(key)} = {toml_value(item)}" for key, item in value.items() if item is not None]
         return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
     raise TypeError(f"TOML has no form for {type(value).__name__}")
 

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+
+NEEDS_EXTRA = "math_verify is not installed: pip install 'spadework[math]'"
+"""What is said where a comparison of mathematics is asked for and its package is missing."""
+
+
+def is_installed() -> bool:
+    """Whether ``same_value`` can be used."""
+    return importlib.util.find_spec("math_verify") is not None
+
 
 def same_value(given: str, answer: str) -> bool:
     """By ``math_verify``: equal expressions, sets, intervals and the like; what cannot be read is wrong."""

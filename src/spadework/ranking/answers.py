@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from spadework.envs import mathematics
 from spadework.envs.actions import last_box
 from spadework.envs.judges import JUDGES
 from spadework.envs.sandbox.confined import ConfinedGrader
@@ -110,6 +111,8 @@ def _prompt(line: str, where: str) -> Prompt:
     prompt = Prompt(**{name: str(row[name]) for name in names})
     if prompt.grader not in GRADERS:
         raise ConfigError(f"{where}: no grader {prompt.grader!r}; there are {', '.join(GRADERS)}")
+    if prompt.grader == "math" and not mathematics.is_installed():
+        raise ConfigError(f"{where}: the grader 'math' cannot be used, because {mathematics.NEEDS_EXTRA}")
     if prompt.grader == "regex":
         try:
             re.compile(prompt.answer)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from spadework.cli.environments import findings as output
+from spadework.cli.environments.watching import watch
 from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import Checked, check_program, in_order
 from spadework.envs.check.runtime import RuntimeChecks
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--statistics", action="store_true", help="print figures of each program's plays")
     parser.add_argument("--json", action="store_true", help="print one JSON object a program")
     parser.add_argument("--sarif", action="store_true", help="print one SARIF log")
+    parser.add_argument("--watch", action="store_true", help="check again whatever changes, until Ctrl-C")
     parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), metavar="N", help="programs at a time")
 
 
@@ -78,9 +80,16 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not args.paths:
         raise ConfigError("name a program, a folder or a pool, or give --explain CODE")
+    if args.watch:
+        return watch(args.paths, lambda changed: _run(args, changed))
+    return _run(args, args.paths)
+
+
+def _run(args: argparse.Namespace, paths: list[Path]) -> int:
+    """Check the programs of ``paths`` and print what is found."""
     rules = _rules(args)
     started = time.monotonic()
-    tally = asyncio.run(_check(args, rules))
+    tally = asyncio.run(_check(args, paths, rules))
     if args.sarif:
         print(output.sarif(tally.reports))
     elif args.statistics and not args.json:
@@ -130,7 +139,7 @@ def _pools(path: Path) -> list[Path]:
     return sorted(own) or [path]
 
 
-async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
+async def _check(args: argparse.Namespace, paths: list[Path], rules: _Rules) -> _Tally:
     settings = RuntimeChecks(seeds=args.seeds)
     domain = None if args.domain == "auto" else find_domain(args.domain)
     tally = _Tally(keep=args.sarif or args.statistics)
@@ -143,7 +152,7 @@ async def _check(args: argparse.Namespace, rules: _Rules) -> _Tally:
             environment = item[1].environment
             return await check_program(sandbox, environment.source, settings, domain, environment.hint)
 
-        async for (path, entry), checked in in_order(_entries(args.paths), work, args.jobs):
+        async for (path, entry), checked in in_order(_entries(paths), work, args.jobs):
             _one(args, rules, tally, path, entry, checked)
     return tally
 

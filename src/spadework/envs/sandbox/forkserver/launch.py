@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spadework.envs import contract
+from spadework.envs import contract, mathematics
+from spadework.errors import SandboxError
 
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
@@ -96,7 +97,9 @@ def _imports(source: str) -> set[str]:
 
 
 def describe(kind: Kind) -> dict[str, Any]:
-    """Return the settings for ``inside.warm``."""
+    """Return the settings for ``inside.warm``. Raises ``SandboxError`` where a module of the contract is missing."""
+    if kind.math_verify and not mathematics.is_installed():
+        raise SandboxError("NO_MODULE", f"the program mentions math_verify, and {mathematics.NEEDS_EXTRA}")
     return {
         "bases": sorted(contract.BASE_CLASSES),
         "imports": sorted(filter(kind.loads, contract.ALLOWED_IMPORTS)),
