@@ -18,6 +18,7 @@ from spadework.errors import ModelError, PolicyError
 from spadework.policies.base import Completion, Policy, SamplingParams
 from spadework.policies.chat import TokenChat
 from spadework.policies.server.openai import OpenAICompatPolicy
+from spadework.policies.server.token_server import TokenPolicy
 from spadework.testing.scripted import ScriptedPolicy
 from spadework.testing.stand_in import Manners, StandIn
 
@@ -164,6 +165,8 @@ async def test_the_token_limit_is_a_stop_reason(policy: Policy) -> None:
 
 
 async def test_the_same_key_gives_the_same_reply_and_another_key_another(policy: Policy) -> None:
+    if isinstance(policy, TokenPolicy):
+        pytest.skip("a server that batches as it likes is sent no seed")
     one, same, other = [await policy.chat(USER).reply(params(), key) for key in ((1, 2), (1, 2), (1, 3))]
     assert (one.tokens, one.text) == (same.tokens, same.text)
     assert one.logprobs == pytest.approx(same.logprobs, abs=1e-4)
