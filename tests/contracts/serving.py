@@ -59,7 +59,7 @@ class TokenServer(StandIn):
             return {"success": True, "message": "Succeeded to update model weights."}
         if path == "/generate":
             return await self._sglang(body)
-        assert path == "/v1/completions" and body["model"] == "spadework", path
+        assert path == "/v1/completions" and body["model"] in ("spadework", str(self.folder)), path
         return await self._vllm(body)
 
     async def _vllm(self, body: Mapping[str, Any]) -> dict[str, Any]:
