@@ -60,8 +60,15 @@ async def _train(config: RunConfig, store: RunStore, observer: Observer, watcher
         await SelfPlay(config, stages, observer).run(engine.policy, engine.trainer, store, sinks)
 
 
-async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
-    """Run until done or until Ctrl-C or SIGTERM; returns whether it was stopped.
+REQUEUE = 75
+"""Exit status of a run that another job should go on with: SIGTERM or ``run.max_hours`` ended it, and all is stored
+(``EX_TEMPFAIL`` of sysexits.h)."""
+
+
+async def until_stopped(work: Coroutine[Any, Any, None]) -> int:
+    """Run until done or until Ctrl-C or SIGTERM; returns the exit status that this calls for.
+
+    0 means that the work was done, 130 that Ctrl-C ended it, and ``REQUEUE`` that SIGTERM did.
 
     The first signal cancels the work, which then waits for a write in flight. A later one ends the process at once:
     what is stored survives that as it survives a kill.
@@ -69,11 +76,13 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     first: float | None = None
+    status = 0
 
     def stop(number: int, frame: FrameType | None) -> None:
-        nonlocal first
+        nonlocal first, status
         if first is None:
             first = time.monotonic()
+            status = REQUEUE if number == signal.SIGTERM else 130
             loop.call_soon_threadsafe(task.cancel)
         elif time.monotonic() - first > _SAME_SIGNAL_SECONDS:
             _leave_at_once()
@@ -83,13 +92,13 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> bool:
     try:
         await task
     except asyncio.CancelledError:
-        return True
+        return status or 130
     except BaseExceptionGroup as group:
         raise first_error(group) from group
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return False
+    return 0
 
 
 def _leave_at_once() -> NoReturn:

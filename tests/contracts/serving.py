@@ -28,16 +28,27 @@ class TokenServer(StandIn):
         super().__init__(ScriptedPolicy(demo_script))
         self.folder, self.raw = folder, raw
         self.calls: list[str] = []
+        self.weights = "default"
+        """SGLang's name for its weights; a number once they were pushed."""
+        self._asked = 0
         self._model: Any = None
 
     @property
     def root(self) -> str:
         return self.url.removesuffix("/v1")
 
+    def _refusal(self, path: str, body: Mapping[str, Any]) -> tuple[int, str] | None:
+        """The list of models is ours: it has the folder that the weights come from."""
+        return None if path == "/v1/models" else super()._refusal(path, body)
+
     async def answer(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         self.calls.append(path)
-        if path in ("/health", "/reset_prefix_cache", "/pause?mode=keep", "/resume"):
+        if path in ("/health", "/reset_prefix_cache?reset_running_requests=true", "/pause?mode=keep", "/resume"):
             return {}
+        if path == "/v1/models":
+            return {"data": [{"id": "spadework", "root": str(self.folder)}]}
+        if path == "/get_model_info":
+            return {"model_path": str(self.folder)}
         if path == "/collective_rpc":
             assert body == {"method": "reload_weights"}
             self._read()
@@ -45,15 +56,16 @@ class TokenServer(StandIn):
         if path == "/update_weights_from_disk":
             assert body["model_path"] == str(self.folder)
             self._read()
+            self.weights = body["weight_version"]
             return {"success": True, "message": "Succeeded to update model weights."}
         if path == "/generate":
             return await self._sglang(body)
-        assert path == "/v1/completions" and body["model"] == str(self.folder), path
+        assert path == "/v1/completions" and body["model"] in ("spadework", str(self.folder)), path
         return await self._vllm(body)
 
     async def _vllm(self, body: Mapping[str, Any]) -> dict[str, Any]:
         assert body["return_token_ids"] and body["include_stop_str_in_output"] and "logprobs" in body
-        sampled, top = await self._sample(body["prompt"], body, body["max_tokens"], body["seed"])
+        sampled, top = await self._sample(body["prompt"], body, body["max_tokens"])
         logprobs = {"token_logprobs": list(sampled.logprobs)}
         if body["logprobs"]:
             logprobs["top_logprobs"] = [{"top": top}]
@@ -63,19 +75,22 @@ class TokenServer(StandIn):
     async def _sglang(self, body: Mapping[str, Any]) -> dict[str, Any]:
         assert body["return_logprob"]
         params = body["sampling_params"]
-        sampled, _ = await self._sample(body["input_ids"], params, params["max_new_tokens"], params["sampling_seed"])
+        sampled, top = await self._sample(body["input_ids"], params, params["max_new_tokens"])
         pairs = [[logprob, token, None] for logprob, token in zip(sampled.logprobs, sampled.tokens, strict=True)]
-        reason = {"type": sampled.finish_reason}
-        return {"text": sampled.text, "meta_info": {"output_token_logprobs": pairs, "finish_reason": reason}}
+        meta = {"output_token_logprobs": pairs, "finish_reason": {"type": sampled.finish_reason}}
+        if body.get("top_logprobs_num"):
+            meta["output_top_logprobs"] = [[[top, 0, None]]]
+        return {"text": sampled.text, "meta_info": meta | {"weight_version": self.weights}}
 
-    async def _sample(self, prompt: list[int], body: Mapping[str, Any], limit: int, seed: int) -> tuple[Any, float]:
+    async def _sample(self, prompt: list[int], body: Mapping[str, Any], limit: int) -> tuple[Any, float]:
         import torch
 
         model = self._loaded()
         top_k = max(body["top_k"], 0)
         stop = tuple(body["stop"] or ())
         params = SamplingParams(limit, body["temperature"], body["top_p"], top_k, stop)
-        sampled = await model.sample(prompt, params, (seed,))
+        self._asked += 1
+        sampled = await model.sample(prompt, params, (self._asked,))
         with torch.no_grad():
             logits = self._plain(input_ids=torch.tensor([list(prompt)])).logits[0, -1]
         warmth = 1.0 if self.raw else body["temperature"]

@@ -18,6 +18,7 @@ from spadework.errors import ModelError, PolicyError
 from spadework.policies.base import Completion, Policy, SamplingParams
 from spadework.policies.chat import TokenChat
 from spadework.policies.server.openai import OpenAICompatPolicy
+from spadework.policies.server.token_server import TokenPolicy
 from spadework.testing.scripted import ScriptedPolicy
 from spadework.testing.stand_in import Manners, StandIn
 
@@ -164,6 +165,8 @@ async def test_the_token_limit_is_a_stop_reason(policy: Policy) -> None:
 
 
 async def test_the_same_key_gives_the_same_reply_and_another_key_another(policy: Policy) -> None:
+    if isinstance(policy, TokenPolicy):
+        pytest.skip("a server that batches as it likes is sent no seed")
     one, same, other = [await policy.chat(USER).reply(params(), key) for key in ((1, 2), (1, 2), (1, 3))]
     assert (one.tokens, one.text) == (same.tokens, same.text)
     assert one.logprobs == pytest.approx(same.logprobs, abs=1e-4)
@@ -204,9 +207,10 @@ async def test_logprobs_are_those_of_a_plain_forward_pass(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 async def test_a_stop_string_ends_a_reply_and_stays_in_it(name: str) -> None:
     policy = ENGINES[name]()
-    whole = await policy.chat(USER).reply(params(20), (5, 1))
+    # The likeliest tokens alone: a server is sent no seed.
+    whole = await policy.chat(USER).reply(params(20, top_k=1), (5, 1))
     stop = whole.text[6:8]
-    reply = await policy.chat(USER).reply(params(20, stop=(stop,)), (5, 1))
+    reply = await policy.chat(USER).reply(params(20, stop=(stop,), top_k=1), (5, 1))
     assert reply.text == whole.text[: whole.text.index(stop) + len(stop)]
     assert reply.tokens == whole.tokens[: len(reply.tokens)] and len(reply.logprobs) == len(reply.tokens)
     assert reply.finish_reason == "stop"

@@ -23,6 +23,7 @@ from spadework.config.files import load_config
 from spadework.errors import ConfigError, RunError
 from spadework.integrations.slime import (
     SpadeworkSource,
+    Step,
     check_arguments,
     data_parallel_size,
     generate_rollout,
@@ -91,11 +92,11 @@ ROWS = [row(20, 6, 0.02), row(13, 4, -0.01), row(31, 9, 0.05, "b")]
 def arguments(config: Any, **others: Any) -> Namespace:
     needed = {need.name: need.value for need in needed_arguments(config)}
     ranks = {"actor_num_nodes": 1, "actor_num_gpus_per_node": 8, "tensor_model_parallel_size": 2}
-    return Namespace(**needed, **ranks, **others)
+    return Namespace(**needed, **ranks, global_batch_size=4, **others)
 
 
 def test_samples_hold_the_rows() -> None:
-    groups = samples_of(ROWS, Sample, 4)
+    groups = samples_of(ROWS, Sample, Step(2, 4))
     assert [len(group) for group in groups] == [2, 1, 1]
     made = [one for group in groups for one in group]
     assert [one.index for one in made] == [0, 1, 2, 3] and [one.group_index for one in made] == [0, 0, 1, 2]
@@ -109,6 +110,14 @@ def test_samples_hold_the_rows() -> None:
     assert not any(padding.loss_mask or [1]) and padding.reward == 0.0
 
 
+@pytest.mark.parametrize("count", [0, 1, 3, 500])
+def test_one_step_takes_every_sample(count: int) -> None:
+    """A step is as many rollout ids as the batch size: all of them occur, and the ranks can share the samples."""
+    samples = [one for group in samples_of((ROWS * 200)[:count], Sample, Step(16, 4)) for one in group]
+    assert {one.rollout_id for one in samples} == set(range(16))
+    assert len(samples) % 4 == 0 and sum(any(one.loss_mask or ()) for one in samples) == count
+
+
 def test_what_slime_makes_of_them_is_our_gradient() -> None:
     torch = pytest.importorskip("torch")
     from reference import gradient_norm, logprobs_of
@@ -120,7 +129,7 @@ def test_what_slime_makes_of_them_is_our_gradient() -> None:
     model = load_model("tiny-random", seed=3).model.train(False)
     expected = gradient_norm(model, ROWS, hp)
     model.zero_grad()
-    samples = [one for group in samples_of(ROWS, Sample, 4) for one in group]
+    samples = [one for group in samples_of(ROWS, Sample, Step(2, 4)) for one in group]
     tokens = sum(max(1, sum(one.loss_mask or ())) for one in samples)
     for one in samples:
         current = logprobs_of(model, one.tokens)[-one.response_length :]
@@ -137,7 +146,7 @@ def test_what_slime_makes_of_them_is_our_gradient() -> None:
 def test_a_row_has_one_advantage() -> None:
     several = dataclasses.replace(ROWS[0], advantages=tuple(0.1 * i for i in range(20)))
     with pytest.raises(ValueError, match="one reward"):
-        samples_of([several], Sample, 1)
+        samples_of([several], Sample, Step(1, 1))
 
 
 @pytest.mark.parametrize("name", ["games-4b", "games-8b", "games-30b", "tool-use-4b"])

@@ -61,6 +61,7 @@ def build_engine(config: RunConfig, model: str | None = None) -> Engine:
         raise needs_local(str(error.name)) from None
     options = LocalOptions(
         slots=config.model.slots,
+        parked=config.model.parked,
         dtype=config.model.dtype,
         threads=config.model.threads or 0,
         lora_rank=config.model.lora_rank,

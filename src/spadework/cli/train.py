@@ -22,7 +22,8 @@ from spadework.config.differences import unlike_defaults
 from spadework.config.files import dump_config, find_config, load_config, override_config
 from spadework.config.toml import toml_text
 from spadework.errors import ConfigError
-from spadework.run import train_run, until_stopped
+from spadework.run import REQUEUE, train_run, until_stopped
+from spadework.runs.allowance import AllowanceUsedUp
 from spadework.runs.store import RunStore
 
 
@@ -152,13 +153,18 @@ def _train(config: RunConfig, store: RunStore, console: Console) -> int:
     for line in store.notes:
         console.print(line)
     console.print(f"run: {store.path}", highlight=False, soft_wrap=True)
-    with Progress(console, config.run.cycles) as progress:
-        stopped = asyncio.run(until_stopped(train_run(config, store, progress)))
+    again = f"spadework train --resume --run '{store.path}'"
+    try:
+        with Progress(console, config.run.cycles) as progress:
+            stopped = asyncio.run(until_stopped(train_run(config, store, progress)))
+    except AllowanceUsedUp as limit:
+        change = "" if limit.again else " --set with a higher limit"
+        console.print(f"stopped by {limit}; go on with: {again}{change}", soft_wrap=True, markup=False, highlight=False)
+        return REQUEUE if limit.again else 0
     if stopped:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is written: a second Ctrl-C could only add a traceback
-        again = f"spadework train --resume --run '{store.path}'"
         console.print(f"stopped; go on with: {again}", soft_wrap=True, markup=False, highlight=False)
-        return 130
+        return stopped
     print_summary(store, console)
     console.print(f"run: {store.path}", highlight=False, soft_wrap=True)
     return 0

@@ -14,10 +14,39 @@ PARAMETERS: Mapping[str, int] = {
     "scale": 1_082_496,
     "smollm2-135m": 134_515_008,
     "Qwen/Qwen3-4B-Instruct-2507": 4_022_468_096,
+    "Qwen/Qwen3-4B": 4_022_468_096,
     "Qwen/Qwen3-8B": 8_190_735_360,
     "Qwen/Qwen3-30B-A3B-Instruct-2507": 30_532_122_624,
 }
 """Weights of the models that shipped configs name, all experts counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What of a model's architecture decides its memory beside weights."""
+
+    layers: int
+    hidden: int
+    key_value_heads: int
+    head_size: int
+    vocabulary: int
+
+
+SHAPES: Mapping[str, Shape] = {
+    "scale": Shape(4, 128, 4, 32, 1_536),
+    "smollm2-135m": Shape(30, 576, 3, 64, 49_152),
+    "Qwen/Qwen3-4B-Instruct-2507": Shape(36, 2_560, 8, 128, 151_936),
+    "Qwen/Qwen3-4B": Shape(36, 2_560, 8, 128, 151_936),
+    "Qwen/Qwen3-8B": Shape(36, 4_096, 8, 128, 151_936),
+    "Qwen/Qwen3-30B-A3B-Instruct-2507": Shape(48, 2_048, 4, 128, 151_936),
+}
+"""By their configs on the hub; the models of ``PARAMETERS``."""
+
+ACTIVATION_BYTES = 34
+"""Of a token in a layer, for each unit of the hidden size, kept for the backward pass in half precision (Korthikanti et
+al. 2022, equation 1, without its attention scores, which fused attention does not keep)."""
+TOKENS_PER_SECOND = 1_000
+"""The rate of sampling for which the estimate tells hours: multiply by what a machine does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +75,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes of what training holds beside activations; parameters are those of ``PARAMETERS``."""
+    """Bytes of what sampling and training hold; parameters are those of ``PARAMETERS``."""
 
     parameters: int
     weights: int
@@ -55,11 +84,17 @@ class Memory:
     optimiser: int
     reference: int
     """The frozen start model, for the KL term."""
+    keys_and_values: int
+    """The embedded sampler's cache: ``model.slots`` and ``model.parked`` rows of ``model.max_length`` tokens. 0 where a
+    server samples, which takes what it is given."""
+    activations: int
+    """Those of the longest row, roughly: its layers, and its logits in single precision with their gradient."""
 
     @property
     def total(self) -> int:
         """All of it."""
-        return self.weights + self.gradients + self.optimiser + self.reference
+        held = self.weights + self.gradients + self.optimiser + self.reference
+        return held + self.keys_and_values + self.activations
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +177,7 @@ def memory(config: RunConfig) -> Memory | None:
 
     The trainer holds fp32 weights, gradients and two AdamW moments; with ``update.by_role``, two moments for each role.
     The sampler holds a copy in ``model.dtype`` (``auto`` counts as bfloat16). With an adapter only the adapter has
-    gradients and moments, which are left out here.
+    gradients and moments, which are left out here. Layers are taken to keep their activations.
     """
     count = PARAMETERS.get(config.model.name)
     if count is None:
@@ -152,7 +187,32 @@ def memory(config: RunConfig) -> Memory | None:
     roles = config.update.role_settings()
     kl_coef = max((kl_coef for _, kl_coef in roles.values()), default=config.update.kl_coef)
     frozen = 4 if kl_coef and not config.model.lora_rank else 0
-    return Memory(count, count * (4 + copy), trained * 4, trained * 8 * max(1, len(roles)), count * frozen)
+    shape = SHAPES[config.model.name]
+    return Memory(
+        parameters=count,
+        weights=count * (4 + copy),
+        gradients=trained * 4,
+        optimiser=trained * 8 * max(1, len(roles)),
+        reference=count * frozen,
+        keys_and_values=_keys_and_values(config, shape, copy),
+        activations=_activations(config, shape, copy),
+    )
+
+
+def _keys_and_values(config: RunConfig, shape: Shape, item: int) -> int:
+    if config.sampler.type == "server":
+        return 0
+    rows = config.model.slots + config.model.parked
+    a_token = 2 * shape.layers * shape.key_value_heads * shape.head_size * item
+    return rows * config.model.max_length * a_token
+
+
+def _activations(config: RunConfig, shape: Shape, item: int) -> int:
+    """One pass takes a row whole, however long, and fills up with others to ``model.micro_batch_tokens``."""
+    longest = min(config.model.max_length, max(config.play.max_episode_tokens, config.designer.max_tokens))
+    tokens = max(longest, config.model.micro_batch_tokens)
+    layers = ACTIVATION_BYTES * item // 2 * shape.hidden * shape.layers
+    return tokens * (layers + 2 * 4 * shape.vocabulary)
 
 
 def lines(config: RunConfig) -> list[str]:
@@ -169,6 +229,9 @@ def lines(config: RunConfig) -> list[str]:
         f"  tokens sampled: {found.tokens.expected:.3g} expected, {found.tokens.most:.3g} at most "
         f"(an episode {found.episode_tokens.expected:,.0f} and {found.episode_tokens.most:,.0f}, "
         f"an attempt {found.attempt_tokens.expected:,.0f} and {found.attempt_tokens.most:,.0f})",
+        f"  hours of sampling at {TOKENS_PER_SECOND:,} tokens a second: "
+        f"{found.tokens.expected / TOKENS_PER_SECOND / 3600:,.1f} expected, "
+        f"{found.tokens.most / TOKENS_PER_SECOND / 3600:,.1f} at most",
         f"  expected means: {assume.accepted:.0%} of attempts accepted, {assume.turns:g} turns an episode, replies of "
         f"{assume.reply_share:.0%} and programs of {assume.design_share:.0%} of their limits",
     ]
@@ -185,6 +248,8 @@ def _memory_line(config: RunConfig, held: Memory | None) -> str:
         "gradients": held.gradients,
         "optimiser": held.optimiser,
         "reference": held.reference,
+        "keys and values": held.keys_and_values,
+        "activations of the longest row": held.activations,
     }
     shown = ", ".join(f"{name} {size / 1e9:.1f} GB" for name, size in parts.items() if size)
-    return f"{held.total / 1e9:.1f} GB beside activations for {held.parameters / 1e9:.2f} billion parameters ({shown})"
+    return f"{held.total / 1e9:.1f} GB for {held.parameters / 1e9:.2f} billion parameters ({shown})"

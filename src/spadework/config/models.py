@@ -23,6 +23,9 @@ class ModelSection(Section):
     """Torch threads; unset, one for a model of under five million parameters and all cores for any other."""
     slots: int = Field(32, ge=1)
     """Replies sampled at once."""
+    parked: int = Field(64, ge=0)
+    """Further rows of keys and values that the embedded sampler keeps, for the next turn of a chat and for common
+    prefixes. With ``slots`` rows of ``max_length`` tokens they take most of a GPU's memory (``--dry-run``)."""
     lora_rank: int = Field(0, ge=0)
     """0 trains all weights, where the engine can (a Tinker server mostly trains adapters alone)."""
     max_length: int = Field(32_768, ge=64)

@@ -37,6 +37,12 @@ class RunSection(Section):
     """Older ones are deleted."""
     evaluate_every: int = Field(0, ge=0)
     """Cycles between evaluations by ``[eval]``, each at a checkpoint; the last cycle is one too. 0 for none."""
+    max_hours: float | None = Field(None, gt=0)
+    """Hours of one job: the run stops, with a checkpoint, before a cycle that would take it beyond them."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Sampled tokens of the whole run, after which it stops with a checkpoint."""
+    max_cost: float | None = Field(None, gt=0)
+    """What endpoints may cost in the whole run, by ``endpoint.input_price`` and ``endpoint.output_price``."""
     max_fault_share: float = Field(0.5, gt=0, le=1)
     """The run stops loudly when a larger share of a cycle's episodes fails by the sandbox or the endpoint."""
 
@@ -76,6 +82,8 @@ class RunConfig(Section):
         self._check_seeds()
         self._check_deadline()
         self._check_sampler()
+        if self.run.max_cost is not None and not self._has_prices():
+            raise ValueError("run.max_cost needs endpoint.input_price or endpoint.output_price: without them it is 0")
         if self.run.evaluate_every and not (self.eval.suites or self.eval.pool):
             raise ValueError("run.evaluate_every needs something to score: eval.suites or eval.pool")
         if self.designer.model is not None and self.designer.train:
@@ -97,6 +105,10 @@ class RunConfig(Section):
         if skills and active is not None and active > len(skills):
             raise ValueError(f"designer.active_skills is {active}, but there are {len(skills)} skills")
         return self
+
+    def _has_prices(self) -> bool:
+        endpoints = [self.endpoint, *([self.designer.endpoint] if self.designer.endpoint else [])]
+        return any(one.input_price or one.output_price for one in endpoints)
 
     def _check_deadline(self) -> None:
         """What depends on the clock repeats itself in no run."""

@@ -17,6 +17,7 @@ from spadework.config import RunConfig
 from spadework.errors import ConfigError, RunError
 from spadework.observer import NullObserver
 from spadework.policies.base import Policy
+from spadework.policies.server.preflight import preflight
 from spadework.runs.cycle_record import CycleRecord
 from spadework.runs.store import Checkpoint, RunStore
 from spadework.selfplay.loop import Collected, SelfPlay
@@ -61,7 +62,9 @@ class DrivenRun:
         self._path = path
         self._store: RunStore = self._loop.run(_open(path, config, change_config, how))
         self._sandbox = build.build_sandbox(config)
-        stages = build.build_stages(config, self._sandbox, build.build_corpus(config))
+        self._author = self._loop.run(build.build_author(config, self._sandbox, Quiet().note))
+        self._loop.run(preflight(self._author))
+        stages = build.build_stages(config, self._sandbox, build.build_corpus(config), self._author)
         self._play = SelfPlay(config, stages, Quiet())
         self._pending: CycleRecord | None = None
         self._loop.run(build.check_sandbox(self._sandbox))
@@ -78,13 +81,23 @@ class DrivenRun:
         return collected.sequences, dict(collected.record.metrics)
 
     def saved(self, cycle: int) -> None:
-        """Store the state that belongs to the weights that the engine saved after training on ``cycle``."""
+        """Store the state that belongs to the weights that the engine saved after training on ``cycle``.
+
+        Raises:
+            RunError: A later cycle has been played since.
+        """
 
         async def commit() -> None:
             self._commit(self._play.stages.state_dict())
 
-        if self._pending is not None and self._pending.cycle == cycle:
+        if self._pending is None or self._pending.cycle == cycle:
             self._loop.run(commit())
+            return
+        raise RunError(
+            f"{self._path}: the engine saves the weights of cycle {cycle} after cycle {self._pending.cycle} was played "
+            "already, so no state belongs to them. Use a loop that trains before it plays on: slime's train.py, not "
+            "train_async.py"
+        )
 
     def restore(self, cycle: int) -> None:
         """Continue after ``cycle``, whose weights the engine has loaded.
@@ -110,6 +123,8 @@ class DrivenRun:
             self._store.close()
             await self._sandbox.close()
             await self.policy.close()
+            if self._author is not None:
+                await self._author.close()
 
         self._loop.run(end())
         self._loop.close()

@@ -5,10 +5,11 @@
 
 The environment variables ``SPADEWORK_CONFIG`` and ``SPADEWORK_RUN`` name the config and the run directory.
 ``SPADEWORK_CHANGE_CONFIG=1`` lets a run continue with other settings than those it was started with.
-A row becomes a ``Sample`` with its token ids, loss mask and the log-probabilities at sampling. Our loss is a sum over
-tokens, but slime with ``--calculate-per-token-loss`` divides that sum by the number of trained tokens in the batch. So
-a sample's reward is its row's advantage times that number, and the division cancels. ``check_arguments`` names every
-argument of slime that this relies on (docs/backends.md).
+Written against slime 0.3.1, in which rollout ids make up a step, and its ``train.py``. A row becomes a ``Sample``
+with its token ids, loss mask and the log-probabilities at sampling. Our loss is a sum over tokens, but slime with
+``--calculate-per-token-loss`` divides that sum by the number of trained tokens in the batch. So a sample's reward is
+its row's advantage times that number, and the division cancels. ``check_arguments`` names every argument of slime that
+this relies on (docs/backends.md).
 """
 
 from __future__ import annotations
@@ -55,6 +56,11 @@ def check_arguments(args: Namespace, config: RunConfig) -> None:
         and config.designer.temperature != config.play.temperature
     ):
         raise ConfigError("slime trains all rows at one temperature: set designer.temperature to play.temperature")
+    if config.run.evaluate_every:
+        raise ConfigError(
+            "run.evaluate_every is not done inside slime: set it to 0, and score converted checkpoints with "
+            "spadework eval"
+        )
 
 
 def needed_arguments(config: RunConfig) -> list[Needed]:
@@ -65,7 +71,8 @@ def needed_arguments(config: RunConfig) -> list[Needed]:
         Needed("rewards_normalization", False, "--disable-rewards-normalization"),
         Needed("normalize_advantages", False, "no --normalize-advantages"),
         Needed("calculate_per_token_loss", True, "--calculate-per-token-loss"),
-        Needed("use_dynamic_global_batch_size", True, "--use-dynamic-global-batch-size"),
+        Needed("use_dynamic_batch_size", True, "--use-dynamic-batch-size"),
+        Needed("rollout_top_p", config.play.top_p, f"--rollout-top-p {config.play.top_p:g}"),
         Needed("use_tis", True, "--use-tis"),
         Needed("tis_clip", update.importance_cap, f"--tis-clip {update.importance_cap}"),
         Needed("tis_clip_low", 0, "--tis-clip-low 0"),
@@ -132,29 +139,50 @@ def generate_rollout(args: Namespace, rollout_id: int, data_source: SpadeworkSou
     policy: Any = data_source.run.policy
     policy.set_version(rollout_id)
     rows, metrics = data_source.run.collect(rollout_id)
-    groups = samples_of(rows, types.Sample, data_parallel_size(args))
+    groups = samples_of(rows, types.Sample, step_of(args))
     return outputs.RolloutFnTrainOutput(samples=groups, metrics=metrics)
 
 
-def samples_of(rows: Iterable[TrainingRow], sample: Callable[[], Any], multiple: int) -> list[list[Any]]:
-    """Convert training rows to slime's samples, in groups, padded with samples that train nothing.
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What slime takes for one optimiser step.
+
+    It collects the samples of ``batch`` rollout ids (``--global-batch-size``), and drops the ids that fill no step. It
+    deals the samples out in micro-batches, of which each of ``ranks`` data-parallel ranks gets equally many.
+    """
+
+    batch: int
+    ranks: int
+
+
+def step_of(args: Namespace) -> Step:
+    """The shape of a step by slime's arguments."""
+    return Step(int(args.global_batch_size), data_parallel_size(args))
+
+
+def samples_of(rows: Iterable[TrainingRow], sample: Callable[[], Any], step: Step) -> list[list[Any]]:
+    """Convert training rows to slime's samples, in groups: one optimiser step, of which nothing is dropped.
+
+    The samples share ``step.batch`` rollout ids in turn. Our loss is per token, so an id has no other meaning. Samples
+    that train nothing are added until every id is used and the ranks can share them; a cycle without rows consists of
+    such samples alone, and its gradient is zero.
 
     Args:
         rows: The rows of one cycle. A row's advantage must be the same on all of its sampled tokens.
         sample: slime's ``Sample``.
-        multiple: The number of samples is padded to a multiple of this, since slime drops samples that do not fill all
-            data-parallel ranks.
+        step: What slime takes for one step.
 
     Raises:
         ValueError: A row has several advantages.
     """
     made = [(row.group_id, _sample(row, sample())) for row in rows]
-    padding = -len(made) % multiple if made else multiple
+    wanted = max(len(made), step.batch)
+    padding = wanted + -wanted % step.ranks - len(made)
     made += [("padding", _padding(sample())) for _ in range(padding)]
     # slime counts at least one token for a sample, even if none of its tokens is trained.
     tokens = sum(max(1, sum(one.loss_mask)) for _, one in made)
     for index, (_, one) in enumerate(made):
-        one.index = one.rollout_id = index
+        one.index, one.rollout_id = index, index % step.batch
         one.reward *= tokens
     grouped = [[one for _, one in group] for _, group in itertools.groupby(made, key=lambda item: item[0])]
     for index, group in enumerate(grouped):
@@ -200,9 +228,7 @@ def _policy(args: Namespace, config: RunConfig) -> TokenPolicy:
     given = config.endpoint.model_dump(exclude={"urls", "weights", "server"})
     settings = EndpointSection(urls=(url,), server="sglang", **given)
     template = HFTemplate(AutoTokenizer.from_pretrained(args.hf_checkpoint))
-    policy = TokenPolicy(
-        settings, args.hf_checkpoint, template, run_seed=config.run.seed, max_length=config.model.max_length
-    )
+    policy = TokenPolicy(settings, args.hf_checkpoint, template, max_length=config.model.max_length)
     asked = {
         "play.thinking": config.play.thinking,
         "designer.thinking": config.designer.thinking,

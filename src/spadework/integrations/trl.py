@@ -52,7 +52,7 @@ class RolloutWorker:
         if config.designer.train and config.designer.temperature != config.play.temperature:
             raise ConfigError("TRL trains all rows at one temperature: set designer.temperature to play.temperature")
         model = config.model.name
-        policy = TokenPolicy(endpoint, model, template, run_seed=config.run.seed, max_length=config.model.max_length)
+        policy = TokenPolicy(endpoint, model, template, max_length=config.model.max_length)
         self._config, self._policy, self._per_step = config, policy, samples_per_step
         self._run = DrivenRun(config, path, policy, change_config=change_config, how="pass change_config=True")
         self.rollout_buffer: queue.Queue[Any] = queue.Queue()

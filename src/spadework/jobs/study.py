@@ -71,7 +71,7 @@ def stop_with(parent: int) -> None:
 
 
 async def _until_stopped(work: Coroutine[Any, Any, None]) -> int:
-    return 130 if await until_stopped(work) else 0
+    return await until_stopped(work)
 
 
 async def _design_pool(place: Place, job: Job, mark: Path) -> None:

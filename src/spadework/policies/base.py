@@ -63,7 +63,8 @@ class Chat(Protocol):
     async def reply(self, params: SamplingParams, key: Key) -> Completion:
         """Sample the assistant's next message and append it. Raises ``PolicyError``.
 
-        ``key`` seeds the sampling, so the same key, history and weights give the same reply.
+        ``key`` seeds the sampling, so the same key, history and weights give the same reply. A vLLM or SGLang server
+        is sent no seed and promises no such thing.
         """
         ...
 

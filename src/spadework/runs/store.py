@@ -199,8 +199,19 @@ class RunStore:
             with self._db:
                 self._insert(record)
                 if checkpoint is not None:
-                    row = (record.cycle, name, json.dumps({"format": FORMAT, **checkpoint}))
-                    self._db.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", row)
+                    self._insert_checkpoint(record.cycle, name, checkpoint)
+
+    def add_checkpoint(self, cycle: int, state: Mapping[str, Any], save_weights: Any) -> None:
+        """Write the checkpoint of the last cycle, which was committed without one. Raises ``RunError``."""
+        name = f"{cycle:05d}"
+        with on_disk(self.path, STORED):
+            write_folder(self.path / "checkpoints" / name, save_weights)
+            with self._db:
+                self._insert_checkpoint(cycle, name, state)
+
+    def _insert_checkpoint(self, cycle: int, name: str, state: Mapping[str, Any]) -> None:
+        row = (cycle, name, json.dumps({"format": FORMAT, **state}))
+        self._db.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", row)
 
     def prune(self, keep: int, spared: Collection[int] = ()) -> None:
         """Delete all checkpoints but the newest ``keep`` and those of the cycles in ``spared``. Raises ``RunError``."""

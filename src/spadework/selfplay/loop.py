@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spadework import types
 from spadework.config import RunConfig
@@ -18,6 +19,7 @@ from spadework.errors import RunError
 from spadework.observer import Observer
 from spadework.policies.base import Metered, Policy, Trainer
 from spadework.policies.hyperparameters import hyperparameters
+from spadework.runs.allowance import Allowance
 from spadework.runs.cadence import Cadence
 from spadework.runs.cycle_record import CycleRecord, PlayRow, RegretRow
 from spadework.runs.metrics import Sink
@@ -52,16 +54,22 @@ class SelfPlay:
         self._curriculum = Curriculum(config, stages, observer)
         self._scoring = Scoring(config, stages.ledger, stages.averages)
         self._cadence = Cadence(config.run, time.monotonic())
+        self._allowance = Allowance(config.run, {}, time.monotonic())
         self._unfinished: list[Unfinished] = []
         """Episodes that go on while the weights change."""
+        self._unsaved: tuple[int, dict[str, Any]] | None = None
+        """The last cycle and the stages' state after it, while the weights are still those of a cycle that was
+        committed without a checkpoint."""
 
     async def run(self, policy: Policy, trainer: Trainer, store: RunStore, sinks: Sequence[Sink] = ()) -> None:
         """Run from the store's last checkpoint to the last cycle.
 
         Raises:
             RunError: the disk is full, too many episodes failed, or the machinery failed all attempts at a design.
+            AllowanceUsedUp: ``run.max_hours``, ``run.max_tokens`` or ``run.max_cost`` is reached; all is stored.
         """
         start, policy = await self._restore(policy, trainer, store)
+        self._allowance = Allowance(self.config.run, store.metrics(), time.monotonic())
         self._cadence = Cadence(self.config.run, time.monotonic())
         if start == 0 and self.config.eval.at_start and self.stages.evaluate is not None:
             self.observer.stage(0, "evaluate", 1)
@@ -69,6 +77,12 @@ class SelfPlay:
         try:
             for cycle in range(start, self.config.run.cycles):
                 policy = await self._cycle(cycle, policy, trainer, store, sinks)
+        except asyncio.CancelledError:
+            # Only the cycle in flight is lost to a signal, not those since the last checkpoint.
+            if self._unsaved is not None:
+                last, state = self._unsaved
+                await _in_thread(lambda: store.add_checkpoint(last, state, trainer.save))
+            raise
         finally:
             for one in self._unfinished:
                 one.task.cancel()
@@ -82,6 +96,7 @@ class SelfPlay:
         played = time.perf_counter()
         self.observer.stage(cycle, "update", 1)
         settings = hyperparameters(self.config.update, cycle, self.config.run.cycles)
+        self._unsaved = None  # from here on the weights are no longer those of the last cycle
         trained = await trainer.train(collected.sequences, settings) if collected.sequences else {}
         policy = await trainer.sync()
         ended = time.perf_counter()
@@ -92,10 +107,13 @@ class SelfPlay:
             "time/update_s": ended - played,
             **await self._evaluate(policy, cycle),
         }
-        await self._commit(collected.record, metrics, trainer, store)
+        limit = self._allowance.reached(metrics, time.monotonic())
+        await self._commit(dataclasses.replace(collected.record, metrics=metrics), trainer, store, limit is not None)
         for sink in sinks:
             sink.log(cycle, metrics)
         self.observer.cycle_done(cycle, metrics)
+        if limit is not None and cycle + 1 < self.config.run.cycles:
+            raise limit
         return policy
 
     async def collect(self, policy: Policy, cycle: int) -> Collected:
@@ -198,20 +216,19 @@ class SelfPlay:
         self.observer.stage(cycle, "evaluate", 1)
         return await self.stages.evaluate(policy, cycle)
 
-    async def _commit(
-        self, record: CycleRecord, metrics: Mapping[str, float], trainer: Trainer, store: RunStore
-    ) -> None:
+    async def _commit(self, record: CycleRecord, trainer: Trainer, store: RunStore, stops: bool) -> None:
+        """Store a cycle, with a checkpoint where one is due or the run ``stops`` after it."""
         run = self.config.run
-        due = self._cadence.due(record.cycle, time.monotonic())
-        final = dataclasses.replace(record, metrics=metrics)
-        state = self.stages.state_dict() if due else None
+        due = stops or self._cadence.due(record.cycle, time.monotonic())
+        state = self.stages.state_dict()
 
         def write() -> None:
-            store.commit(final, state, trainer.save)
+            store.commit(record, state if due else None, trainer.save)
             store.prune(run.keep_checkpoints, store.best("eval/average"))
 
         began = time.monotonic()
         await _in_thread(write)
+        self._unsaved = None if due else (record.cycle, state)
         if due:
             self._cadence.written(began, time.monotonic())
 

@@ -48,8 +48,20 @@ def test_memory_by_hand():
     n = PARAMETERS["Qwen/Qwen3-8B"]
     # fp32 weights and a bf16 copy, gradients, two moments, and the start model for the KL
     assert (held.weights, held.gradients, held.optimiser, held.reference) == (6 * n, 4 * n, 8 * n, 4 * n)
-    assert held.total == 22 * n
+    rows, a_token = 32 + 64, 2 * 36 * 8 * 128 * 2  # layers, key/value heads, head size, bfloat16
+    assert held.keys_and_values == rows * 32_768 * a_token
+    assert held.activations == 32_768 * (34 * 4_096 * 36 + 8 * 151_936)
+    assert held.total == 22 * n + held.keys_and_values + held.activations
     assert memory(load_config("scripted")) is None
+
+
+def test_games_4b_would_take_432_gib_of_keys_and_values():
+    held = memory(load_config("games-4b"))
+    assert held.keys_and_values == 432 * 2**30
+    assert "keys and values 463.9 GB" in "\n".join(lines(load_config("games-4b")))
+    server = ["sampler.type=server", "sampler.folder=/dev/shm/w", "endpoint.server=vllm"]
+    served = load_config("games-4b", [*server, 'endpoint.urls=["http://localhost:8000"]'])
+    assert memory(served).keys_and_values == 0
 
 
 def test_a_step_of_each_role_has_moments_of_its_own():

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from spadework.policies.base import Completion, Message, SamplingParams
 from spadework.policies.chat import TokenChat
 from spadework.policies.local.distributed import load_on_workers
+from spadework.policies.local.fits import check_fits
 from spadework.policies.local.models import (
     check_model,
     load_model,
@@ -121,6 +122,7 @@ def load_local(name_or_path: str, *, run_seed: int, options: LocalOptions) -> tu
     loaded = load_model(name_or_path, seed=run_seed)
     use_threads(loaded.model, options.threads)
     max_length = check_model(loaded.model, options.max_length)
+    check_fits(loaded.model, options, max_length)
     template = HFTemplate(loaded.tokenizer, stop_tokens_of(loaded.model))
     sampling_model = sampling_copy(loaded.model, options.torch_dtype).to(options.device)
     batch = ContinuousBatch(

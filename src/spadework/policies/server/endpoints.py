@@ -44,8 +44,9 @@ COOL_OFF = 5.0
 """Seconds for which an endpoint that refused a connection comes after the others."""
 CONNECT_SECONDS = 15.0
 """Within which an endpoint takes a connection; one that needs longer cannot be reached."""
-SESSION = "X-Session-Id"
-"""Header that names the conversation: a router in front of several servers can keep it with one of them."""
+SESSION = ("X-Session-Id", "X-SMG-Routing-Key")
+"""Headers that name the conversation, so that a router in front of several servers can keep it with one of them; the
+second is the one that SGLang's model gateway reads, which slime starts."""
 _OVERLOADED = (429, 503, 529)
 _RETRIED = (408, 409, 425, *_OVERLOADED)
 _TOO_LONG = ("context length", "maximum context", "context_length", "too long", "context size")
@@ -105,6 +106,8 @@ class Endpoints:
         self._client: httpx.AsyncClient | None = None
         self._jitter = random.Random()
         self._counts: Counter[str] = Counter()
+        self.waits_for_return = False
+        """Whether a connection that fails uses up no attempt, so that the deadline alone ends the waiting."""
         self.dropped: set[str] = set()
         """Fields that an endpoint refused, which no request holds any more."""
 
@@ -143,7 +146,7 @@ class Endpoints:
                         pause: float | None = 0.0
                     else:
                         pause = self._pause(attempt, failure, deadline)
-                        attempt += 1
+                        attempt += not (self.waits_for_return and failure.code == "CONNECTION")
                     if pause is None:
                         break
                     self._counts[f"retried/{failure.code}"] += 1
@@ -153,12 +156,23 @@ class Endpoints:
             last = f"; the last attempt: {failure.message}" if failure else ""
             raise self._fault("DEADLINE", seconds + last) from None
         assert failure is not None
-        raise self._fault(failure.code, failure.message)
+        advice = await self._advice(path, body) if failure.code == "REFUSED" else ""
+        raise self._fault(failure.code, failure.message + advice)
 
-    async def models(self) -> tuple[str, ...]:
-        """The names that the first endpoint says it serves (``GET /models``); empty where it does not say."""
+    async def _advice(self, path: str, body: Mapping[str, Any]) -> str:
+        """What to change about a refused request, where the server's list of models tells."""
+        model, url = body.get("model"), self._hosts[0].url
+        served = await self.models("/v1/models" if path.startswith("/v1/") else "/models") if model else ()
+        if served and model not in served:
+            return f". It serves {', '.join(served)}"
+        if model and not served and not (url.endswith("/v1") or path.startswith("/v1/")):
+            return f". Does its address end in /v1? Try {url}/v1"
+        return ""
+
+    async def models(self, path: str = "/models") -> tuple[str, ...]:
+        """The names that the first endpoint says it serves; empty where it does not say."""
         try:
-            data = await self._post(self._hosts[0], _Call("/models", None, ""))
+            data = await self._post(self._hosts[0], _Call(path, None, ""))
             return tuple(str(one["id"]) for one in data["data"])
         except (_Failure, LookupError, TypeError):
             return ()
@@ -258,7 +272,7 @@ class Endpoints:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=self.settings.concurrency)
             timeout = httpx.Timeout(None, connect=CONNECT_SECONDS)
             self._client = httpx.AsyncClient(timeout=timeout, limits=limits, headers=headers)
-        told = {"Content-Type": "application/json", SESSION: call.route}
+        told = {"Content-Type": "application/json", **dict.fromkeys(SESSION, call.route)}
         method = "GET" if call.content is None else "POST"
         request = self._client.build_request(method, f"{host.url}{call.path}", content=call.content, headers=told)
         response = await self._client.send(request, stream=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from spadework.config import EndpointSection
 from spadework.errors import ConfigError, PolicyError
 from spadework.policies.base import Policy, SamplingParams
-from spadework.policies.server.endpoints import Endpoints
 from spadework.policies.server.openai import OpenAICompatPolicy
 
 _RETRIES = 3
@@ -38,8 +37,7 @@ async def _ask_once(policy: OpenAICompatPolicy, url: str) -> None:
         chat = client.chat([{"role": "user", "content": "Say yes."}])
         await chat.reply(SamplingParams(_TOKENS), (0,))
     except PolicyError as error:
-        advice = await _advice(client.endpoints, policy.model, url) if error.fault.code == "REFUSED" else ""
-        raise ConfigError(f"the model {policy.model!r} gives no answer: {error.fault.message}{advice}") from None
+        raise ConfigError(f"the model {policy.model!r} gives no answer: {error.fault.message}") from None
     finally:
         policy.endpoints.take_over(client.endpoints)
         await client.close()
@@ -50,13 +48,3 @@ def _for_one(settings: EndpointSection, url: str) -> EndpointSection:
     return settings.model_copy(
         update={"urls": (url,), "weights": (), "retries": _RETRIES, "deadline_seconds": limit},
     )
-
-
-async def _advice(endpoints: Endpoints, model: str, url: str) -> str:
-    """What to change, where the server's list of models tells."""
-    served = await endpoints.models()
-    if served and model not in served:
-        return f". It serves {', '.join(served)}"
-    if not served and not url.rstrip("/").endswith("/v1"):
-        return f". Does its address end in /v1? Try {url.rstrip('/')}/v1"
-    return ""

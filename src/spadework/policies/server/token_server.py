@@ -15,7 +15,7 @@ from spadework.policies.server.token_wire import SAMPLE, Sampled, Server, read_s
 from spadework.policies.stop_strings import cut_at_stop
 from spadework.policies.template import HFTemplate
 from spadework.policies.thinking import Thinking
-from spadework.types import Key, derive_seed
+from spadework.types import Key
 
 
 class TokenPolicy:
@@ -25,20 +25,19 @@ class TokenPolicy:
         settings: Addresses, kind of server, deadlines.
         model: Its name there.
         template: The model's chat template.
-        run_seed: With a request's key, the seed that the server is sent.
         max_length: Longest row in tokens, prompt and reply together.
     """
 
-    def __init__(
-        self, settings: EndpointSection, model: str, template: HFTemplate, *, run_seed: int, max_length: int
-    ) -> None:
+    def __init__(self, settings: EndpointSection, model: str, template: HFTemplate, *, max_length: int) -> None:
         self.kind: Server = "sglang" if settings.server == "sglang" else "vllm"
         roots = tuple(url.rstrip("/").removesuffix("/v1") for url in settings.urls)
         self.settings = settings.model_copy(update={"urls": roots})
         self._endpoints = Endpoints(self.settings)
         self._model, self._template = model, template
-        self._run_seed, self._max_length = run_seed, max_length
+        self._max_length = max_length
         self.version = 0
+        self._first_weights: int | None = None
+        """The server's number for the weights that are our version 0; unknown before its first answer."""
 
     def chat(
         self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Any]] = (), prefill: str = ""
@@ -61,12 +60,22 @@ class TokenPolicy:
         limit = SamplingParams(
             min(params.max_tokens, room), params.temperature, params.top_p, params.top_k, params.stop
         )
-        seed = derive_seed(self._run_seed, *key) % 2**31
-        body = sample_body(self.kind, self._model, tokens, limit, stops, seed)
+        body = sample_body(self.kind, self._model, tokens, limit, stops)
         route = "/".join(map(str, key[:-1]))
         sampled = await self._endpoints.ask(SAMPLE[self.kind], body, route, lambda data: read_sample(self.kind, data))
         self._endpoints.count(len(tokens), len(sampled.tokens))
-        return self._completion(sampled, params.stop, version)
+        return self._completion(sampled, params.stop, self._version_of(sampled, version))
+
+    def _version_of(self, sampled: Sampled, assumed: int) -> int:
+        """The version that sampled a reply: the server's own word where it counts its weights, else what we assume.
+
+        Its count and ours begin at different numbers, so the first answer says how far they are apart.
+        """
+        if sampled.weights is None:
+            return assumed
+        if self._first_weights is None:
+            self._first_weights = sampled.weights - assumed
+        return sampled.weights - self._first_weights
 
     def _completion(self, sampled: Sampled, stops: Sequence[str], version: int) -> Completion:
         cut = cut_at_stop(sampled.tokens, stops, self._template.decode)
