@@ -23,8 +23,8 @@ _TOTALS = """SELECT environment_id AS id, max(cycle) AS last_cycle, count(DISTIN
 _MEASURED = """SELECT environment_id AS id, max(cycle) AS cycle, mean, low, high, n FROM regrets WHERE mean IS NOT NULL
     GROUP BY environment_id"""
 """The newest regret of each environment. In SQLite the other columns are those of the row with the maximum."""
-_FIGURES = f"""SELECT plays.environment_id AS id, plays.arm, plays.cycle, plays.episodes - plays.faults AS n, plays.win_rate
-    FROM plays JOIN (SELECT own.environment_id, coalesce(measured.cycle, max(own.cycle)) AS cycle FROM plays AS own
+_FIGURES = f"""SELECT plays.environment_id AS id, plays.arm, plays.cycle, plays.episodes - plays.faults AS n,
+    plays.win_rate FROM plays JOIN (SELECT own.environment_id, coalesce(measured.cycle, max(own.cycle)) AS cycle FROM plays AS own
     LEFT JOIN ({_MEASURED}) AS measured ON measured.id = own.environment_id GROUP BY own.environment_id) AS chosen
     ON chosen.environment_id = plays.environment_id AND chosen.cycle = plays.cycle"""
 """The arms of each environment in one cycle: that of its newest regret, or its last where it has none."""
@@ -38,8 +38,8 @@ _DESIGNS = """SELECT id, cycle, slot, attempt, skill, document_id AS document, e
 def environment_rows(store: RunStore) -> list[Row]:
     """One row an environment, by the cycle in which it entered.
 
-    The figures of a row come from one cycle, ``measured``: the newest in which both arms were played, so that ``regret``
-    is ``hinted`` minus ``unhinted``. An environment without such a cycle has the win rates of its last plays.
+    The figures of a row come from one cycle, ``measured``: the newest in which both arms were played, so that
+    ``regret`` is ``hinted`` minus ``unhinted``. One without such a cycle has the win rates of its last plays.
 
     Keys: ``id``, ``cycle``, ``skill``, ``domain``, ``document``, ``design``, ``parents``; ``measured``, ``unhinted``
     and ``hinted`` (win rates over ``unhinted_n`` and ``hinted_n`` plays), ``regret`` with ``regret_low`` and

@@ -1,7 +1,7 @@
 """What a reader calls an environment: the name of its class and the first line of its docstring.
 
-Both are found by pattern, not by parsing: a table names thousands of programs at once, and one that does not parse has a
-name all the same.
+Both are found by pattern, not by parsing: a table names thousands of programs at once, and one that does not parse has
+a name all the same.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Any
 from spadework.analysis.designs import ACCEPTED
 from spadework.analysis.environments import design_rows, finite, relatives
 from spadework.analysis.maps import KINDS, map_kinds, map_ways
+from spadework.analysis.titles import program_title
 from spadework.config import RunConfig
 from spadework.config.differences import differing, flat_settings
 from spadework.config.files import default_config, dump_config
@@ -158,6 +159,7 @@ class Pages:
             **{key: value for key, value in row.items() if key not in ("segments", "return_", "environment_id")},
             "turns": _with_pieces(row["turns"], program["domain"] if program else ""),
             "environment": row["environment_id"],
+            "name": program_title(program["source"]).name if program else "",
             "return": row["return_"],
             "sampled": sum(sum(segment["loss_mask"]) for segment in row["segments"]),
             "partners": [{key: one[key] for key in ("id", "arm", "index", "seed", "return")} for one in partners],

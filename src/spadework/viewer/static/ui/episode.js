@@ -53,8 +53,8 @@ export async function episode({ params, run, keep, link }) {
   const bar = h("div", { class: "bar" }, walk, picker("Show", view, modes, (value) => { view = value; draw(); }),
     choices.length ? picker("Beside it", right?.id ?? "", [["", "nothing"], ...choices], async (id) => { right = id ? await get("episode", { run, id }) : null; draw(); }) : null, isReport ? null : look, legend);
   return { nodes: [
-    h("p", { class: "small" }, h("a", { href: link("episodes", { run, environment: left.environment }) }, "Episodes of ", visible(left.environment)), " · ", h("a", { href: link("environment", { run, id: left.environment }) }, "the environment")),
-    h("h1", {}, visible(left.id)), bar, sides], close: () => removeEventListener("keydown", keys) };
+    h("p", { class: "small" }, h("a", { href: link("episodes", { run, environment: left.environment }) }, "Episodes of ", visible(left.name || left.environment)), " · ", h("a", { href: link("environment", { run, id: left.environment }) }, "the environment")),
+    h("h1", {}, visible(left.id)), bar, partner(left) ? null : h("p", { class: "soft small" }, "The other arm did not play this environment in this cycle."), sides].filter(Boolean), close: () => removeEventListener("keydown", keys) };
 }
 
 function partner(data) {

@@ -62,7 +62,7 @@ function legend(by) {
   const ramp = svg("svg", { width: 180, height: 14, "aria-hidden": "true" }, Array.from({ length: 36 }, (_, step) => svg("rect", { x: step * 5, y: 0, width: 5.5, height: 14, fill: rateColour(step / 35) })));
   const ends = Object.values(ENDS).map(([glyph, text]) => h("li", {}, h("b", {}, glyph), ` ${text}`));
   const [low, high] = by === "gap" ? ["−1", "1"] : ["0", "1"];
-  return h("ul", { class: "keys ends" }, h("li", {}, `${MEASURES[by][0]}: ${low} `, ramp, ` ${high}`), by === "gap" ? null : h("li", {}, "learnable from 0.2 to 0.8"), ends);
+  return h("ul", { class: "keys ends" }, h("li", {}, `${MEASURES[by][0]}: ${low} `, ramp, ` ${high}`), by === "gap" ? null : h("li", {}, "learnable from 0.2 to 0.8"), h("li", {}, "grey: not played in that cycle"), ends);
 }
 
 function picture(data, by, hrefOf) {
@@ -119,7 +119,7 @@ function barOf(one, { x, y, wide, by, href }) {
   return svg("a", { href, "aria-label": flat(`${title}, entered in cycle ${one.cycle + 1}, ${one.why || one.state}`) },
     svg("title", {}, flat(`${title}\n${one.summary}\n${one.skill} · ${one.why || one.state}\n${rates}`)), cells,
     svg("rect", { class: "frame", x: start, y: top, width: length, height: BAR, rx: 4 }),
-    label ? svg("text", { x: start + 6, y: top + 13.5, fill: inkOn(shades[0]), class: "label" }, flat(label)) : null,
+    label ? svg("text", { x: start + 6, y: top + 13.5, fill: inkOn(shades[0]), class: new Set(shades.map(inkOn)).size > 1 || shades.length < cells.length ? `label halo-${inkOn(shades[0]).slice(1)}` : "label" }, flat(label)) : null,
     one.end && length > 12 ? svg("text", { x: start + length - 5, y: top + 14, "text-anchor": "end", fill: inkOn(shades.at(-1)), class: "glyph" }, ENDS[one.end]?.[0] ?? "") : null);
 }
 
