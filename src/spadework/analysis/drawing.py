@@ -19,8 +19,8 @@ WIDTH, HEIGHT, COLUMNS = 4.6, 3.1, 3
 """Inches of a panel, and panels side by side."""
 FORMATS = ("png", "svg")
 SMOOTHED, SPAN = 20, 5
-"""Of ``SMOOTHED`` points or more, the dots are drawn and a line through their exponential mean, over a tenth of the points
-and at least ``SPAN`` of them. The mean alone would draw a sudden fall as a slow decay."""
+"""Of ``SMOOTHED`` points or more, the dots are drawn and a line through their exponential mean, over a tenth of the
+points and at least ``SPAN`` of them. The mean alone would draw a sudden fall as a slow decay."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Line:
 class Panel:
     """Axes with their lines.
 
-    ``scatter`` draws points alone, and the diagonal through them; ``path`` joins points in the order in which they come;
-    ``bars`` draws a bar for each point, those of one tick side by side.
+    ``scatter`` draws points alone, and the diagonal through them; ``path`` joins points in the order in which they
+    come; ``bars`` draws a bar for each point, those of one tick side by side.
     """
 
     title: str

@@ -24,9 +24,12 @@ _MEASURED = """SELECT environment_id AS id, max(cycle) AS cycle, mean, low, high
     GROUP BY environment_id"""
 """The newest regret of each environment. In SQLite the other columns are those of the row with the maximum."""
 _FIGURES = f"""SELECT plays.environment_id AS id, plays.arm, plays.cycle, plays.episodes - plays.faults AS n,
-    plays.win_rate FROM plays JOIN (SELECT own.environment_id, coalesce(measured.cycle, max(own.cycle)) AS cycle FROM plays AS own
-    LEFT JOIN ({_MEASURED}) AS measured ON measured.id = own.environment_id GROUP BY own.environment_id) AS chosen
-    ON chosen.environment_id = plays.environment_id AND chosen.cycle = plays.cycle"""
+    plays.win_rate
+    FROM plays JOIN (
+        SELECT own.environment_id, coalesce(measured.cycle, max(own.cycle)) AS cycle
+        FROM plays AS own LEFT JOIN ({_MEASURED}) AS measured ON measured.id = own.environment_id
+        GROUP BY own.environment_id
+    ) AS chosen ON chosen.environment_id = plays.environment_id AND chosen.cycle = plays.cycle"""
 """The arms of each environment in one cycle: that of its newest regret, or its last where it has none."""
 _LAST_RATES = """SELECT environment_id AS id, max(cycle), win_rate FROM plays WHERE arm = 'unhinted'
     GROUP BY environment_id"""
