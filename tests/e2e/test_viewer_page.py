@@ -181,7 +181,7 @@ def test_two_episodes_are_compared(browser: Any, viewer: Viewer) -> None:
 
 def test_what_a_hint_changed_is_marked(browser: Any, viewer: Viewer) -> None:
     with opened(browser, viewer.address + "#/episodes?run=0&cycle=0") as page:
-        page.get_by_role("link", name="both arms").first.click()
+        page.get_by_role("link", name="both replies").first.click()
         page.wait_for_selector("section.card >> nth=1")
         assert page.locator("section.card h2").all_inner_texts() == ["unhinted", "hinted"]
         before = page.locator("h1").inner_text()

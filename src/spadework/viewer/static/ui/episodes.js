@@ -45,7 +45,7 @@ export async function episodes({ params, run, runName, keep, link }) {
     { key: "return", label: "return", number: true, show: (row) => h("span", { class: row.return >= 1 - 1e-6 ? "good" : "" }, number(row.return)) },
     { key: "fault", label: "fault", show: (row) => (row.fault ? h("span", { class: "bad" }, visible(`${row.fault_kind} ${row.fault}`)) : "") },
     { key: "preview", label: "first reply", kind: "long", sort: false, show: (row) => slot(row, "preview") },
-    { key: "beside", label: "what the hint changed", sort: false, show: (row) => h("a", { href: link("episode", { run, id: row.id, view: "changes" }), "aria-label": `both arms of seed ${row.seed}` }, "both arms") },
+    { key: "beside", label: "what the hint changed", sort: false, show: (row) => h("a", { href: link("episode", { run, id: row.id, view: "changes" }), "aria-label": `both replies, seed ${row.seed}` }, "both replies") },
   ];
   const { search = "", reply = "", environment = "", cycle = "", arm = "", ending = "", fault = "", result = "", sort = "", desc = "", offset = 0 } = params;
   const table = dataTable({ columns, caption: `Episodes of ${runName}, newest cycle first`, state: { search, reply, environment, cycle, arm, ending, fault, result, sort, desc, offset },
