@@ -179,6 +179,28 @@ def test_two_episodes_are_compared(browser: Any, viewer: Viewer) -> None:
         until(page, "document.querySelectorAll('section.card').length === 1")
 
 
+def test_what_a_hint_changed_is_marked(browser: Any, viewer: Viewer) -> None:
+    with opened(browser, viewer.address + "#/episodes?run=0&cycle=0") as page:
+        page.get_by_role("link", name="both replies").first.click()
+        page.wait_for_selector("section.card >> nth=1")
+        assert page.locator("section.card h2").all_inner_texts() == ["unhinted", "hinted"]
+        before = page.locator("h1").inner_text()
+        page.keyboard.press("j")
+        until(page, "text => document.querySelector('h1').innerText !== text", before)
+        page.keyboard.press("k")
+        until(page, "text => document.querySelector('h1').innerText === text", before)
+
+
+def test_the_curriculum_is_drawn_and_leads_on(browser: Any, viewer: Viewer) -> None:
+    with opened(browser, viewer.address + "#/curriculum?run=0") as page:
+        bars = page.locator("svg.curriculum > a")
+        assert bars.count() == len({row["id"] for row in viewer.get("timeline", run=0)["environments"]})
+        bars.first.focus()
+        assert bars.first.evaluate("e => e.classList.contains('kin')")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=Relatives through memory")
+
+
 def test_rejections_begin_with_what_was_refused(browser: Any, viewer: Viewer) -> None:
     with opened(browser, viewer.address + "#/rejections?run=0") as page:
         attempts = page.locator("main table >> nth=1 >> tbody tr")
@@ -238,7 +260,7 @@ def test_a_live_run_moves(browser: Any, tmp_path: Path) -> None:
         process.wait()
 
 
-PAGES = ("overview", "environments", "environments?state=rejected", "environment?id=evil", "episodes", "rejections",
+PAGES = ("overview", "curriculum", "environments", "environments?state=rejected", "environment?id=evil", "episodes", "rejections",
          "episode?id=0-evil-u0", "episode?id=0-evil-u0&view=logprob", "design?id=refused", "evaluation")  # fmt: skip
 
 
@@ -282,7 +304,7 @@ def test_a_report_opens_from_disk_without_a_network(browser: Any, runs: list[Pat
         out = tmp_path / f"{run.name}.html"
         assert main(["report", str(run), "--out", str(out), "--environments", "4"]) == 0
         with opened(browser, out.as_uri(), offline=True) as page:
-            for tab in ("Environments", "Episodes", "Rejections", "Evaluation", "Overview"):
+            for tab in ("Curriculum", "Environments", "Episodes", "Rejections", "Evaluation", "Overview"):
                 page.get_by_role("link", name=tab, exact=True).click()
                 page.wait_for_selector(f"h1:text('{tab}')")
                 assert page.locator("main [role=alert]").count() == 0
@@ -300,7 +322,7 @@ def test_a_report_opens_from_disk_without_a_network(browser: Any, runs: list[Pat
 def test_every_page_fits_and_can_be_reached_by_keyboard(browser: Any, viewer: Viewer, width: int, scheme: str) -> None:
     name = viewer.get("episodes", run=0)["rows"][0]
     pages = ("overview", "environments", f"environment?id={name['environment']}", "episodes", f"episode?id={name['id']}",
-             "rejections", "design?id=0-0-0", "evaluation")  # fmt: skip
+             "rejections", "design?id=0-0-0", "evaluation", "curriculum")  # fmt: skip
     with opened(browser, viewer.address, width, color_scheme=scheme) as page:
         assert page.locator("html").get_attribute("data-theme") == scheme
         page.keyboard.press("Tab")

@@ -17,6 +17,7 @@ PANELS = (
     ("Curriculum", {"pool/learnable_share": "learnable share", "designer/regret": "regret"}),
 )
 """Title and metric -> label of each panel."""
+FEW = 3
 INK, COLOURS = "#333333", ("#1f6f8b", "#d1683c")
 
 
@@ -43,14 +44,17 @@ def plot_run(series: Series, target: Path, title: str = "", gaps: Sequence[Mappi
         axis.set_title(name, fontsize=10, loc="left", color=INK)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axis.legend(fontsize=8, frameon=False)
         if name == "Curriculum":
             axis.axhline(0, color=INK, lw=0.5)
         else:
             axis.set_ylim(-0.03, 1.03)
+    cycles = [cycle for points in series.values() for cycle, _ in points]
     for axis in figure.axes[2:]:
         axis.set_xlabel("cycle")
+        if cycles and max(cycles) < FEW:  # so few cycles leave no whole number inside the axis's own margin
+            axis.set_xlim(0.5, max(cycles) + 1.5)
     figure.suptitle(title, fontsize=11, color=INK)
     figure.savefig(target, dpi=130)
 

@@ -19,8 +19,8 @@ WIDTH, HEIGHT, COLUMNS = 4.6, 3.1, 3
 """Inches of a panel, and panels side by side."""
 FORMATS = ("png", "svg")
 SMOOTHED, SPAN = 20, 5
-"""A line of ``SMOOTHED`` points or more is drawn as its exponential mean, over a tenth of the points and at least
-``SPAN`` of them."""
+"""Of ``SMOOTHED`` points or more, the dots are drawn and a line through their exponential mean, over a tenth of the
+points and at least ``SPAN`` of them. The mean alone would draw a sudden fall as a slow decay."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Axes with their lines; ``scatter`` draws points alone, and the diagonal through them."""
+    """Axes with their lines.
+
+    ``scatter`` draws points alone, and the diagonal through them; ``path`` joins points in the order in which they
+    come; ``bars`` draws a bar for each point, those of one tick side by side.
+    """
 
     title: str
     x: str
@@ -47,6 +51,8 @@ class Panel:
     share: bool = False
     """y runs from 0 to 1."""
     scatter: bool = False
+    path: bool = False
+    bars: bool = False
     ticks: Sequence[str] = ()
     """Names of x = 0, 1, … in place of numbers."""
 
@@ -69,7 +75,6 @@ def draw(panels: Sequence[Panel], stem: Path, title: str) -> None:
             axis.tick_params(labelbottom=True)
         for axis in axes[len(panels) :]:
             axis.set_visible(False)
-        _legend(figure, axes, [line.label for panel in panels for line in panel.lines])
         figure.suptitle(title, fontsize=11, color=INK)
         for suffix in FORMATS:
             metadata = {"Date": None} if suffix == "svg" else {}
@@ -86,10 +91,10 @@ def smoothed(values: Sequence[float], span: float) -> list[float]:
 
 
 def _panel(axis: Any, panel: Panel) -> None:
-    for line in panel.lines:
+    for place, line in enumerate(panel.lines):
         points = [(x, y) for x, y in line.points if not (math.isnan(x) or math.isnan(y))]
         if points:
-            (_scatter if panel.scatter or panel.ticks else _line)(axis, line, points)
+            _points(axis, panel, line, points, (place, len(panel.lines)))
     axis.set_title(panel.title, fontsize=10, loc="left", color=INK)
     axis.set_xlabel(panel.x)
     axis.set_ylabel(panel.y)
@@ -103,19 +108,32 @@ def _panel(axis: Any, panel: Panel) -> None:
         axis.axhline(0, color=INK, lw=0.8)
     elif panel.scatter:
         _diagonal(axis)
-    else:
-        axis.xaxis.get_major_locator().set_params(integer=True)
+    elif not panel.path:
+        axis.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         if not panel.share and axis.get_ylim()[0] > 0:
             axis.set_ylim(bottom=0)
+    if any(axis.get_legend_handles_labels()[1]):
+        axis.legend(fontsize=7.5, frameon=False, loc="best")
     if not axis.has_data():
         axis.text(0.5, 0.5, "nothing measured", transform=axis.transAxes, ha="center", color=INK)
+
+
+def _points(axis: Any, panel: Panel, line: Line, points: Sequence[tuple[float, float]], turn: tuple[int, int]) -> None:
+    if panel.bars:
+        _bars(axis, line, points, turn)
+    elif panel.path:
+        _path(axis, line, points)
+    elif panel.scatter or panel.ticks:
+        _scatter(axis, line, points)
+    else:
+        _line(axis, line, points)
 
 
 def _line(axis: Any, line: Line, points: Sequence[tuple[float, float]]) -> None:
     x, y = [point[0] for point in points], [point[1] for point in points]
     look = {"color": COLOURS[line.colour % len(COLOURS)], "ls": DASHES[line.dash % len(DASHES)]}
     if len(points) >= SMOOTHED:
-        axis.plot(x, y, lw=0.8, alpha=0.3, color=look["color"])
+        axis.plot(x, y, ls="none", marker=".", ms=3.5, alpha=0.45, color=look["color"])
         axis.plot(x, smoothed(y, max(SPAN, len(y) / 10)), lw=1.8, label=line.label, **look)
     else:
         marker = MARKERS[line.colour % len(MARKERS)]
@@ -128,22 +146,24 @@ def _scatter(axis: Any, line: Line, points: Sequence[tuple[float, float]]) -> No
     axis.plot(*zip(*points, strict=True), ls="none", ms=5, alpha=0.7, label=line.label, **look, **fill)
 
 
+def _path(axis: Any, line: Line, points: Sequence[tuple[float, float]]) -> None:
+    """A line from the first point, which is hollow, to the last."""
+    look = {"color": COLOURS[line.colour % len(COLOURS)], "marker": MARKERS[line.colour % len(MARKERS)]}
+    axis.plot(*zip(*points, strict=True), lw=1.4, ms=5, label=line.label, ls=DASHES[line.dash % len(DASHES)], **look)
+    axis.plot(*points[0], ms=8, mfc="white", **look)
+
+
+def _bars(axis: Any, line: Line, points: Sequence[tuple[float, float]], turn: tuple[int, int]) -> None:
+    """The bars of one label; ``turn`` is its place among the labels, and how many there are."""
+    place, count = turn
+    width = 0.8 / count
+    at = [x + (place - (count - 1) / 2) * width for x, _ in points]
+    axis.bar(at, [y for _, y in points], width, label=line.label, color=COLOURS[line.colour % len(COLOURS)])
+
+
 def _diagonal(axis: Any) -> None:
     """Equal axes from 0, and the line where both are the same."""
     most = max(axis.get_xlim()[1], axis.get_ylim()[1])
     axis.plot([0, most], [0, most], color=INK, lw=0.8, ls=":")
     axis.set_xlim(0, most)
     axis.set_ylim(0, most)
-
-
-def _legend(figure: Any, axes: Sequence[Any], labels: Sequence[str]) -> None:
-    """One legend for all panels, in the order of ``labels``."""
-    known: dict[str, Any] = {}
-    for axis in axes:
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            known.setdefault(label, handle)
-    shown = [label for label in dict.fromkeys(labels) if label in known]
-    if shown:
-        columns = min(2 * sum(axis.get_visible() for axis in axes), 4, len(shown))
-        handles = [known[label] for label in shown]
-        figure.legend(handles, shown, loc="outside lower center", ncols=columns, frameon=False)

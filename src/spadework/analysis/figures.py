@@ -15,6 +15,8 @@ import pyarrow as pa
 from spadework.analysis.drawing import Line, Panel
 from spadework.analysis.tables import Run, measures
 
+Checkpoints = Sequence[tuple[int, Mapping[str, float]]]
+"""The evaluated checkpoints of a run by cycle, each with its score in [0, 1] on every suite that all of them have."""
 RATES = {"unhinted": "unhinted", "hinted": "hinted"}
 LEVELS = {"reward_levels": "all", "partial_levels": "between 0 and a win"}
 LATE = 3
@@ -101,6 +103,79 @@ def gains(runs: Sequence[Run], over_start: Sequence[float] = ()) -> list[Panel]:
             lines = [Line(name, [point], n) for n, (name, point) in enumerate(zip(names, points, strict=True))]
             panels.append(Panel(title, "model", lines, ticks=ticks))
     return panels
+
+
+def ablation(runs: Sequence[Run], evaluated: Sequence[Checkpoints]) -> list[Panel]:
+    """Bars that compare runs (Figure 11 of the paper): the best checkpoint on each suite, and what each run learned."""
+    panels = []
+    suites = _shared_suites(evaluated)
+    if suites:
+        best = [max(checkpoints, key=lambda one: _average(one[1], suites))[1] for checkpoints in evaluated]
+        points = [[_average(scores, suites), *(scores[name] for name in suites)] for scores in best]
+        panels.append(_compared("Best checkpoint on the suites", runs, ["average", *suites], points))
+    trained = [[_late(run.metrics.get(metric, ())) for metric in LEARNED] for run in runs]
+    panels.append(_compared(f"Mean of the last {LATE} cycles", runs, list(LEARNED.values()), trained))
+    return panels
+
+
+LEARNED = {
+    "agent/unhinted_return": "return",
+    "agent/hinted_win_rate": "hinted",
+    "pool/learnable_share": "learnable",
+    "designer/valid_share": "accepted",
+}
+"""Metric -> the name of its bars."""
+
+
+def trajectory(runs: Sequence[Run], evaluated: Sequence[Checkpoints]) -> list[Panel]:
+    """The way of each run through training and benchmarks (Figure 12 of the paper), a point a checkpoint.
+
+    Its return in training stands against its suite average; where no suite was evaluated, against its return on the
+    anchors. Returns move a lot from cycle to cycle, so each is the mean of up to ``LATE`` cycles that end there.
+    """
+    lines, anchors = [], []
+    for place, (run, checkpoints) in enumerate(zip(runs, evaluated, strict=True)):
+        returns = run.metrics.get("agent/unhinted_return", ())
+        label = run.name if len(runs) > 1 else ""
+        points = [(_late(returns, cycle), _average(scores, list(scores))) for cycle, scores in checkpoints]
+        lines.append(Line(label, points, place))
+        held_out = run.metrics.get("agent/anchor_return", ())
+        every = max(1, len(held_out) // STEPS)
+        pairs = [(_late(returns, cycle), _late(held_out, cycle)) for cycle, _ in held_out[::every]]
+        anchors.append(Line(label, pairs, place))
+    x = "return in training"
+    panels = [Panel("Suite average against training", x, lines, "suite average", path=True)]
+    panels.append(Panel("Anchors against training", x, anchors, "return on the anchors", path=True))
+    return [panel for panel in panels if any(line.points for line in panel.lines)]
+
+
+STEPS = 20
+"""Points of a path at most, about."""
+
+
+def _shared_suites(evaluated: Sequence[Checkpoints]) -> list[str]:
+    """The suites that every checkpoint of every run was evaluated on; none if a run has no checkpoint."""
+    if not all(evaluated):
+        return []
+    found = [set(scores) for checkpoints in evaluated for _, scores in checkpoints]
+    return sorted(set.intersection(*found)) if found else []
+
+
+def _average(scores: Mapping[str, float], suites: Sequence[str]) -> float:
+    return math.fsum(scores[name] for name in suites) / len(suites) if suites else math.nan
+
+
+def _compared(title: str, runs: Sequence[Run], ticks: Sequence[str], rows: Sequence[Sequence[float]]) -> Panel:
+    """A bar for each run at each tick."""
+    names = [run.name if len(runs) > 1 else "" for run in runs]
+    lines = [Line(name, list(enumerate(row)), place) for place, (name, row) in enumerate(zip(names, rows, strict=True))]
+    return Panel(title, "", lines, bars=True, ticks=[_wrapped(tick.replace("/", "-")) for tick in ticks])
+
+
+def _late(series: Sequence[tuple[int, float]], until: int | None = None) -> float:
+    """The mean of the last values up to cycle ``until``, as many as ``LATE``; NaN without any."""
+    values = [value for cycle, value in series if not math.isnan(value) and (until is None or cycle <= until)]
+    return math.fsum(values[-LATE:]) / len(values[-LATE:]) if values else math.nan
 
 
 GAINS = {

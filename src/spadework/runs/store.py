@@ -25,6 +25,7 @@ from spadework.errors import RunError
 from spadework.runs.cycle_record import CycleRecord
 from spadework.runs.database import SCHEMA, bring_up_to_date, connect_to_read, connect_to_write, insert_rows
 from spadework.runs.files import on_disk, take_lock, torn, write_folder, write_whole
+from spadework.runs.machine import this_machine
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
 from spadework.types import Design, Environment, plain
 
@@ -174,6 +175,11 @@ class RunStore:
                 self._write_config(config)
         return changes
 
+    def machine(self) -> dict[str, str]:
+        """The host and the versions that the run began with (``this_machine``); nothing for runs of 0.1."""
+        stored: dict[str, str] = json.loads(self._find_meta("machine") or "{}")
+        return stored
+
     def ended(self) -> list[int]:
         """The cycles that were the run's last before it was extended; all waiting designs were paid in each of them."""
         return [int(cycle) for cycle in json.loads(self._find_meta("ended") or "[]")]
@@ -307,6 +313,7 @@ class RunStore:
             self._write_meta("format", str(FORMAT))
             if config is not None:
                 self._write_config(config)
+                self._write_meta("machine", json.dumps(this_machine()))
 
     def _write_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))

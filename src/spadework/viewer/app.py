@@ -183,12 +183,19 @@ def _readers(pages: Pages, layouts: Layouts) -> list[Route]:
         reader("/episodes", lambda r: pages.episodes(run(r), ask(r))),
         reader("/episode", lambda r: pages.episode(run(r), name(r))),
         reader("/episode-tokens", lambda r: pages.episode_tokens(run(r), name(r))),
+        reader("/previews", lambda r: pages.previews(run(r), r.query_params.get("ids", "").split(","))),
+        reader("/timeline", lambda r: pages.timeline(run(r), _cycle(r, "first"), _cycle(r, "last"))),
         reader("/rejections", lambda r: pages.rejections(run(r))),
         reader("/designs", lambda r: pages.designs(run(r), ask(r))),
         reader("/design", lambda r: pages.design(run(r), name(r))),
         reader("/design-tokens", lambda r: pages.design_tokens(run(r), name(r))),
         reader("/evaluation", lambda _: pages.evaluation()),
     ]
+
+
+def _cycle(request: Request, key: str) -> int | None:
+    text = request.query_params.get(key)
+    return number(text, 0) if text else None
 
 
 def chosen(wanted: str | None, there: Sequence[str]) -> str:

@@ -16,6 +16,8 @@ from spadework.viewer.paging import Ask
 
 Row = dict[str, Any]
 
+PREVIEWED = 200
+"""Characters of a reply that a table shows."""
 _RETURN = "CASE WHEN isfinite(return_) THEN return_ END"
 """An episode that a fault ended has NaN, which DuckDB holds for the largest number."""
 _SORTS = {"cycle": "cycle", "environment": "environment_id", "arm": "arm", "index": '"index"', "return": _RETURN}
@@ -23,6 +25,9 @@ _SORTS |= {"ending": "ending", "seed": "seed", "fault": "fault.code"}
 _FILTERS = {"cycle": "cycle", "environment": "environment_id", "arm": "arm", "ending": "ending", "fault": "fault.kind"}
 _COLUMNS = """id, cycle, environment_id AS environment, arm, "index", seed, ending, return_ AS "return",
     fault.kind AS fault_kind, fault.code AS fault"""
+
+_PREVIEW = f"""id, left(turns[1].reply, {PREVIEWED}) AS preview,
+    list_sum(list_transform(segments, lambda one: len(list_filter(one.loss_mask, lambda own: own)))) AS tokens"""
 
 
 class EpisodeTable:
@@ -62,6 +67,19 @@ class EpisodeTable:
     def partners(self, cycle: int, environment: str) -> list[Row]:
         """All episodes of an environment in a cycle, both arms, without their texts."""
         return self.page(Ask(where={"cycle": str(cycle), "environment": environment}, limit=500), cycle + 1)["rows"]  # type: ignore[no-any-return]
+
+    def previews(self, names: Sequence[str]) -> dict[str, Row]:
+        """The first reply's beginning and the count of sampled tokens of each of a few episodes, by id."""
+        by_cycle: dict[str, list[str]] = {}
+        for name in names:
+            cycle = name.partition("-")[0]
+            if cycle.isascii() and cycle.isdigit():
+                by_cycle.setdefault(cycle, []).append(name)
+        found: list[Row] = []
+        for cycle, own in by_cycle.items():
+            query = f"SELECT {_PREVIEW} FROM read_parquet($files) WHERE list_contains($id, id)"
+            found += self._rows(query, {**self._at("episodes", int(cycle), ""), "id": own})
+        return {row.pop("id"): row for row in found}
 
     def trained(self, cycle: int, name: str) -> list[Row]:
         """The training rows of an episode or a design in the cycle that trained it."""
@@ -111,6 +129,9 @@ def _conditions(ask: Ask) -> tuple[str, dict[str, Any]]:
     if ask.search:
         parts.append("contains(id, $search)")
         values["search"] = ask.search
+    if ask.where.get("reply"):
+        parts.append("len(list_filter(turns, lambda turn: contains(lower(turn.reply), $reply))) > 0")
+        values["reply"] = ask.where["reply"].lower()
     return f"WHERE {' AND '.join(parts)}" if parts else "", values
 
 

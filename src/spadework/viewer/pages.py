@@ -12,24 +12,41 @@ from typing import Any
 from spadework.analysis.designs import ACCEPTED
 from spadework.analysis.environments import design_rows, finite, relatives
 from spadework.analysis.maps import KINDS, map_kinds, map_ways
+from spadework.analysis.titles import program_title
 from spadework.config import RunConfig
-from spadework.config.differences import differing
-from spadework.config.files import default_config
+from spadework.config.differences import differing, flat_settings
+from spadework.config.files import default_config, dump_config
 from spadework.envs.check.codes import CODES
 from spadework.envs.registry import find_domain
 from spadework.errors import ConfigError, SpadeworkError
 from spadework.viewer.episodes import EpisodeTable
 from spadework.viewer.evaluations import evaluations, paper_rows
 from spadework.viewer.layout import LIMITS
-from spadework.viewer.paging import Ask, page
+from spadework.viewer.paging import MOST, Ask, page
 from spadework.viewer.records import RunView
 from spadework.viewer.source import pieces
+from spadework.viewer.timeline import timeline
 from spadework.viewer.token_text import TokenTexts
 
 Answer = dict[str, Any]
 
+MEASURES = ("name", "summary", "measured", "unhinted", "unhinted_n", "hinted", "hinted_n", "regret", "regret_low",
+            "regret_high", "last_cycle")  # fmt: skip
+"""What a rejected design has none of."""
 EXAMPLES = 3
 """Rejected designs named beside each reason."""
+TIMES = ("time/collect_s", "time/update_s")
+"""The metrics that add up to the seconds that a run took."""
+MEANINGS = {
+    ACCEPTED: "it passed every check and entered the pool",
+    "COPY": "it repeats a design that was accepted before",
+    "sandbox": "the sandbox failed; this says nothing about the design",
+    "endpoint": "the server of the model failed; this says nothing about the design",
+    "grader": "a grader failed; this says nothing about the design",
+    "model": "our own model failed; this says nothing about the design",
+    "program": "the program failed while it was checked",
+}
+"""What the reasons mean that are no code of a check: outcomes, and kinds of faults."""
 TOKENS_SHOWN = 40_000
 """Tokens of one transcript that are sent one by one; the rest is only counted."""
 _DOCUMENT = re.compile(
@@ -72,14 +89,15 @@ class Pages:
         """A page of the table of environments; with ``state=rejected`` one of the designs that became none."""
         view = self.runs[run]
         if ask.where.get("state") == "rejected":
-            rows = [_rejected(design) for design in view.designs() if design["environment"] is None]
+            rows = [_rejected(design) for design in view.designs()[::-1] if design["environment"] is None]
+            columns: tuple[str, ...] = ("id", "skill", "document", "why")
         else:
-            rows = view.environments()
-        return {**page(rows, ask, ("id", "skill", "document", "state", "why")), "skills": view.skills()}
+            rows, columns = view.environments()[::-1], ("id", "name", "summary", "skill", "document", "state", "why")
+        return {**page(rows, ask, columns), "skills": view.skills()}
 
     def points(self, run: int) -> Answer:
         """Every environment, for the scatter and the map, and which maps there are."""
-        keys = ("id", "skill", "cycle", "unhinted", "regret", "state")
+        keys = ("id", "name", "skill", "cycle", "unhinted", "regret", "state")
         rows = [{key: row[key] for key in keys} for row in self.runs[run].environments()]
         return {"points": rows, "kinds": {kind: KINDS[kind] for kind in map_kinds()}, "ways": map_ways()}
 
@@ -106,6 +124,7 @@ class Pages:
             "grounding": document_of(prompts[0]["prompt"]) if prompts else "",
             "source": pieces(texts["source"]),
             "plays": [_finite(play) for play in plays],
+            "pairs": self._pairs(run, name, rows[name]["measured"]),
             "score": scores[0] if scores else None,
             "ancestors": [[_known(rows, n) for n in generation] for generation in ancestors],
             "descendants": [[_known(rows, n) for n in generation] for generation in descendants],
@@ -121,6 +140,14 @@ class Pages:
         """A page of episodes."""
         return self._tables[run].page(ask, self.runs[run].cycles())
 
+    def previews(self, run: int, names: Sequence[str]) -> Answer:
+        """What a table shows of a few episodes beside their figures. Apart from it: replies are long to read."""
+        return {"previews": self._tables[run].previews(names[:MOST])}
+
+    def timeline(self, run: int, first: int | None, last: int | None) -> Answer:
+        """The curriculum as bars over cycles; see ``viewer.timeline``."""
+        return timeline(self.runs[run], first, last)
+
     def episode(self, run: int, name: str) -> Answer | None:
         """One episode, turn by turn, and the others that it can be compared with."""
         row = self._episode(run, name)
@@ -132,6 +159,7 @@ class Pages:
             **{key: value for key, value in row.items() if key not in ("segments", "return_", "environment_id")},
             "turns": _with_pieces(row["turns"], program["domain"] if program else ""),
             "environment": row["environment_id"],
+            "name": program_title(program["source"]).name if program else "",
             "return": row["return_"],
             "sampled": sum(sum(segment["loss_mask"]) for segment in row["segments"]),
             "partners": [{key: one[key] for key in ("id", "arm", "index", "seed", "return")} for one in partners],
@@ -153,6 +181,18 @@ class Pages:
         advantages = [trained["advantages"] for trained in self._tables[run].trained(row["cycle"], name)]
         return {"segments": self._segments(run, row["segments"], advantages)}
 
+    def _pairs(self, run: int, name: str, cycle: int | None) -> list[Answer]:
+        """The seeds of one cycle that were played both without and with the hint, those first that it changed most."""
+        if cycle is None:
+            return []
+        arms: dict[str, dict[int, Answer]] = {"unhinted": {}, "hinted": {}}
+        for episode in self._tables[run].partners(cycle, name):
+            if episode["arm"] in arms:
+                arms[episode["arm"]].setdefault(episode["seed"], {key: episode[key] for key in ("id", "return")})
+        seeds = sorted(arms["unhinted"].keys() & arms["hinted"].keys())
+        pairs = [{"seed": seed, **{arm: arms[arm][seed] for arm in arms}} for seed in seeds]
+        return sorted(pairs, key=lambda pair: -abs((pair["hinted"]["return"] or 0) - (pair["unhinted"]["return"] or 0)))
+
     def _episode(self, run: int, name: str) -> Answer | None:
         cycle = name.partition("-")[0]
         return self._tables[run].one(int(cycle), name) if cycle.isascii() and cycle.isdigit() else None
@@ -166,7 +206,7 @@ class Pages:
         reasons = [
             {
                 "reason": reason,
-                "title": CODES[reason].title if reason in CODES else "",
+                "title": CODES[reason].title if reason in CODES else MEANINGS.get(reason.partition(" fault ")[0], ""),
                 "count": len(same),
                 "share": len(same) / len(designs),
                 "examples": [
@@ -213,7 +253,7 @@ class Pages:
 
     def _run(self, run: RunView) -> Answer:
         with run.open() as store:
-            series = store.metrics()
+            series, machine = store.metrics(), store.machine()
         config = run.config
         return {
             "name": run.name,
@@ -223,6 +263,12 @@ class Pages:
             "cycles": run.cycles(),
             "of": config.run.cycles,
             "age": run.age(),
+            "machine": machine,
+            "seconds": math.fsum(value for name in TIMES for _, value in series.get(name, ()) if math.isfinite(value)),
+            "tokens": math.fsum(value for _, value in series.get("tokens/sampled", ()) if math.isfinite(value)),
+            "config": [
+                {"key": key, "value": _setting(value)} for key, value in flat_settings(dump_config(config)).items()
+            ],
             "metrics": {
                 metric: [[cycle, finite(value)] for cycle, value in points] for metric, points in series.items()
             },
@@ -255,14 +301,13 @@ def _known(rows: Mapping[str, Answer], name: str) -> Answer:
     return {
         "id": name,
         "known": row is not None,
-        **({k: row[k] for k in ("cycle", "unhinted", "regret")} if row else {}),
+        **({k: row[k] for k in ("name", "cycle", "unhinted", "regret", "parents")} if row else {}),
     }
 
 
 def _rejected(design: Answer) -> Answer:
-    measured = dict.fromkeys(("unhinted", "hinted", "regret", "regret_low", "regret_high", "last_cycle"))
-    keys = ("id", "cycle", "skill", "document")
-    return {**{key: design[key] for key in keys}, **measured, "episodes": 0, "state": "rejected", "why": design["why"]}
+    keys = ("id", "cycle", "skill", "document", "why")
+    return {**dict.fromkeys(MEASURES), **{key: design[key] for key in keys}, "episodes": 0, "state": "rejected"}
 
 
 def document_of(prompt: str) -> str:

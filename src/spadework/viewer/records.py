@@ -1,4 +1,4 @@
-"""One run as the pages see it: its rows, read anew only when a cycle was committed since."""
+"""One run as the pages see it. Its rows are kept, and read again only after a further cycle is committed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from spadework.analysis.environments import Row, design_rows, environment_rows
+from spadework.analysis.titles import ProgramTitle, program_title
 from spadework.config import RunConfig
 from spadework.runs.store import RunStore
 from spadework.types import HOPELESS, MASTERED
 
 T = TypeVar("T")
+_AT_ONCE = 500
+"""Names in one question to the database."""
 
 
 class RunView:
@@ -26,6 +29,7 @@ class RunView:
         self.path, self.name = path, path.resolve().name
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._kept: dict[str, tuple[int, Any]] = {}
+        self._titles: dict[str, ProgramTitle] = {}
         with self.open() as store:
             self.config: RunConfig = store.config
 
@@ -49,7 +53,7 @@ class RunView:
         return max(0.0, time.time() - max(os.stat(file).st_mtime for file in files if file.exists()))
 
     def environments(self) -> list[Row]:
-        """``environment_rows`` with ``state`` and ``why``."""
+        """``environment_rows`` with ``state`` and ``why``, ``name`` and ``summary`` (``program_title``)."""
         return self._once("environments", self._environments)
 
     def designs(self) -> list[Row]:
@@ -74,9 +78,22 @@ class RunView:
     def _environments(self) -> list[Row]:
         rows = self._read(environment_rows)
         newest = self.cycles() - 1
+        self._read_titles([row["id"] for row in rows if row["id"] not in self._titles])
         for row in rows:
             row["state"], row["why"] = _state(row, newest, self.config)
+            title = self._titles.get(row["id"], ProgramTitle())
+            row["name"], row["summary"] = title.name, title.summary
         return rows
+
+    def _read_titles(self, new: list[str]) -> None:
+        """Title the environments called ``new``; a program never changes, so the titles are kept."""
+        with self.open() as store:
+            for start in range(0, len(new), _AT_ONCE):
+                chosen = new[start : start + _AT_ONCE]
+                marks = ", ".join("?" * len(chosen))
+                query = f"SELECT id, source FROM environments WHERE id IN ({marks}) GROUP BY id"
+                for row in store.query(query, *chosen):
+                    self._titles[row["id"]] = program_title(row["source"])
 
     def _read(self, work: Callable[[RunStore], T]) -> T:
         with self.open() as store:
@@ -111,7 +128,7 @@ def _state(row: Row, newest: int, config: RunConfig) -> tuple[str, str]:
 
 def _retired_for(why: str, row: Row, cycle: int) -> str:
     if why == "mastered":
-        return f"mastered: won {row['unhinted'] or 0.0:.0%} without the hint in cycle {cycle + 1}"
+        return f"mastered: won {row['last_rate'] or 0.0:.0%} without the hint in cycle {cycle + 1}"
     if why == "hopeless":
         return f"hopeless even with the hint, in cycle {cycle + 1}"
     return f"its program failed in most plays of cycle {cycle + 1}"
@@ -119,7 +136,7 @@ def _retired_for(why: str, row: Row, cycle: int) -> str:
 
 def _guessed_state(row: Row, newest: int, config: RunConfig) -> tuple[str, str]:
     """The state told from its plays: runs of 0.1 stored no events."""
-    rate = row["unhinted"]
+    rate = row["last_rate"]
     if config.pool.retire and row["design"] is not None and rate is not None:
         if rate >= MASTERED:
             return "retired", _retired_for("mastered", row, row["last_cycle"])

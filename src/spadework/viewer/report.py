@@ -31,7 +31,7 @@ def report(pages: Pages, environments: int) -> str:
 
 def _choose(rows: Sequence[Answer], count: int) -> list[Answer]:
     measured = sorted((row for row in rows if row["regret"] is not None), key=lambda row: -row["regret"])
-    rest = [row for row in reversed(rows) if row["regret"] is None]
+    rest = [row for row in rows if row["regret"] is None]
     return (measured + rest)[:count]
 
 
@@ -50,12 +50,14 @@ def _answers(pages: Pages, chosen: Sequence[Answer]) -> dict[str, Any]:
         "version": pages.version(),
         "overview": pages.overview(),
         "environments": {"rows": accepted, "total": len(accepted), "skills": skills},
-        "environments/rejected": {"rows": rejected[-DESIGNS:], "total": len(rejected), "skills": skills},
+        "environments/rejected": {"rows": rejected[:DESIGNS], "total": len(rejected), "skills": skills},
         "points": points,
         "likeness": layout(pages.sources(0, kind), kind, points["ways"][0]),
+        "timeline": pages.timeline(0, 0, None),
         "rejections": rejections,
         "designs": designs,
         "evaluation": pages.evaluation(),
+        "previews": pages.previews(0, [row["id"] for row in episodes]),
         "episodes": {"rows": episodes, "total": len(episodes)},
         **{f"environment/{row['id']}": pages.environment(0, row["id"]) for row in chosen},
         **{f"episode/{row['id']}": pages.episode(0, row["id"]) for row in episodes},

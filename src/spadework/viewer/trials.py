@@ -1,8 +1,9 @@
-"""Programs run for whoever looks at the page: played by hand turn by turn, or checked by the panel. In the sandbox."""
+"""What the page runs in the sandbox: a game that a person plays, a program's checks, and an episode played again."""
 
 from __future__ import annotations
 
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -37,12 +38,15 @@ class Tools:
 def build_tools(config: RunConfig) -> Tools:
     """What the page runs programs and reads tokens with; the sandbox starts when it is first used."""
     known: dict[str, TokenTexts | None] = {}
+    loading = threading.Lock()
 
     def texts_of(config: RunConfig) -> TokenTexts | None:
+        """One thread loads a tokenizer while others wait: two threads that import transformers at once both fail."""
         name = config.model.name
-        if name not in known:
-            known[name] = token_texts(name)
-        return known[name]
+        with loading:
+            if name not in known:
+                known[name] = token_texts(name)
+            return known[name]
 
     return Tools(build.build_sandbox(config), build.build_limits, texts_of)
 

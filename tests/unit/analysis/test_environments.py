@@ -7,7 +7,7 @@ import pytest
 from tests.viewers import train
 
 from spadework.analysis.designs import outcomes
-from spadework.analysis.environments import _row, design_rows, environment_rows, relatives
+from spadework.analysis.environments import _shown, design_rows, environment_rows, finite, relatives
 from spadework.config.differences import differing
 from spadework.config.files import default_config, override_config
 from spadework.runs.reading import read_designs, read_environments
@@ -50,8 +50,8 @@ def test_rows_hold_what_the_tables_hold(run: Path) -> None:
     ],
 )
 def test_regrets_are_shown_with_intervals_that_can_be(stored: dict[str, Any], shown: tuple[float | None, ...]) -> None:
-    row = _row({"parents": "[]"}, {}, stored)
-    assert (row["regret"], row["regret_low"], row["regret_high"]) == tuple(
+    found = _shown(stored)
+    assert (finite(found.mean), finite(found.low), finite(found.high)) == tuple(
         value if value is None else pytest.approx(value, abs=1e-4) for value in shown
     )
 

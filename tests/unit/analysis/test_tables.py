@@ -85,7 +85,7 @@ def run(tmp_path: Path) -> Path:
 def test_environments(run: Path) -> None:
     a, b = read_run(run).environments.to_pylist()
     assert (a["reward_levels"], a["partial_levels"]) == (3, 1)  # 0, 0.5 and 1, over both arms and cycles
-    assert (a["unhinted"], a["learnable"], a["hinted"]) == (1.0, False, 1.0)  # of its last plays
+    assert (a["unhinted"], a["learnable"], a["hinted"]) == (0.5, True, 1.0)  # of the cycle that both arms played
     assert (a["formula"], b["formula"]) == (False, True)
     assert a["turns"] == pytest.approx((3 + 1 + 1) / 3)  # the faulty episode and the hinted one left out
     assert (a["first_reply"], a["later_reply"], a["action"]) == (4.0, 3.0, 2.0)

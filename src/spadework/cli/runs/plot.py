@@ -14,7 +14,7 @@ from spadework.analysis.batches import diversity_by_batch, ways
 from spadework.analysis.drawing import draw
 from spadework.analysis.tables import Run, measures, read_run
 from spadework.errors import ConfigError
-from spadework.evals.selection import gain_over_start
+from spadework.evals.selection import gain_over_start, read_curve
 from spadework.policies.embedding import MINILM, minilm_is_installed
 from spadework.runs.files import write_whole
 
@@ -27,7 +27,7 @@ FIGURES = {
     "first-turns": ("First turn against later turns", figures.first_turns),
 }
 """File name -> title and the function that makes its panels; ``OTHERS`` need more than the runs' tables."""
-OTHERS = ("diversity", "gains")
+OTHERS = ("diversity", "gains", "ablation", "trajectory")
 NO_EMBEDDER = "none"
 
 
@@ -60,6 +60,10 @@ def run(args: argparse.Namespace) -> int:
             title, panels = "Diversity of the designer's programs", figures.diversity(runs, tables)
         elif name == "gains":
             title, panels = "Gain by model", figures.gains(runs, [gain_over_start(path) for path in args.runs])
+        elif name == "ablation":
+            title, panels = "Runs compared", figures.ablation(runs, _checkpoints(args.runs))
+        elif name == "trajectory":
+            title, panels = "Training and benchmarks", figures.trajectory(runs, _checkpoints(args.runs))
         else:
             title, panels = FIGURES[name][0], FIGURES[name][1](runs)
         if not panels or not any(line.points for panel in panels for line in panel.lines):
@@ -70,6 +74,14 @@ def run(args: argparse.Namespace) -> int:
     for keys in (("cycle",), ("skill",), ("cycle", "skill")):
         print(_write(out / f"by-{'-'.join(keys)}.csv", _joined(runs, [measures(run, *keys) for run in runs])))
     return 0
+
+
+def _checkpoints(paths: Sequence[Path]) -> list[figures.Checkpoints]:
+    curves = [read_curve(path) for path in paths]
+    return [
+        [(point.cycle, {name: point.columns[name] for name in curve.shared}) for point in curve.points]
+        for curve in curves
+    ]
 
 
 def _diversity(paths: Sequence[Path], embedder: str | None) -> list[pa.Table]:

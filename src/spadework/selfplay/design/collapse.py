@@ -28,9 +28,15 @@ class CollapseAlarm:
     def __init__(self, settings: DesignerSection, diversity: Callable[[Sequence[str]], float]) -> None:
         self.settings, self.diversity = settings, diversity
         self._sources: deque[str] = deque(maxlen=settings.recent)
+        self._told: set[str] = set()
+        """The problems that were told of and still stand."""
 
     def look(self, designs: Iterable[Design]) -> tuple[dict[str, float], list[str]]:
-        """Add a cycle's designs; returns metrics and a line per problem, both empty for a cycle without designs."""
+        """Add a cycle's designs; returns metrics, and a line for each problem that is new.
+
+        A problem that stays is told once; it is told again if it went away in between. Both are empty for a cycle
+        without designs.
+        """
         written = [design.source for design in designs if design.source and design.fault is None]
         self._sources.extend(written)
         if not written:
@@ -39,20 +45,23 @@ class CollapseAlarm:
         metrics = {"designer/largest_structure_share": share, "designer/vendi": vendi}
         if len(self._sources) < FEWEST:
             return metrics, []
-        n, settings, lines = len(self._sources), self.settings, []
+        n, settings, found = len(self._sources), self.settings, dict[str, str]()
         if share > MAX_STRUCTURE_SHARE:
-            lines.append(f"collapse: {share:.0%} of the last {n} designs have one structure")
+            found["structure"] = f"collapse: {share:.0%} of the last {n} designs have one structure"
         if vendi < settings.min_vendi:
-            lines.append(f"collapse: the last {n} designs are as diverse as {vendi * n:.1f} (Vendi score)")
+            found["diversity"] = f"collapse: the last {n} designs are as diverse as {vendi * n:.1f} (Vendi score)"
+        lines = [line for kind, line in found.items() if kind not in self._told]
+        self._told = set(found)
         return metrics, lines
 
     def state_dict(self) -> dict[str, Any]:
-        """The watched designs."""
-        return {"sources": list(self._sources)}
+        """The watched designs, and what was told of them."""
+        return {"sources": list(self._sources), "told": sorted(self._told)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from ``state_dict``."""
         self._sources = deque(state["sources"], maxlen=self.settings.recent)
+        self._told = set(state.get("told", ()))  # runs of 0.1 did not store it
 
 
 def largest_structure_share(sources: Iterable[str]) -> float:

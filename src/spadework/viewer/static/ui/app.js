@@ -2,7 +2,7 @@
 
 import { get, isReport, reportNote } from "ui/api.js";
 import { forgetCharts, redrawAll } from "ui/charts.js";
-import { flat, h } from "ui/dom.js";
+import { flat, h, prose } from "ui/dom.js";
 import { design } from "ui/design.js";
 import { environment } from "ui/environment.js";
 import { environments } from "ui/environments.js";
@@ -11,9 +11,10 @@ import { episodes } from "ui/episodes.js";
 import { evaluation } from "ui/evaluation.js";
 import { overview } from "ui/overview.js";
 import { rejections } from "ui/rejections.js";
+import { curriculum } from "ui/timeline.js";
 
-const TABS = { overview: "Overview", environments: "Environments", episodes: "Episodes", rejections: "Rejections", evaluation: "Evaluation" };
-const PAGES = { overview, environments, environment, episodes, episode, rejections, design, evaluation };
+const TABS = { overview: "Overview", curriculum: "Curriculum", environments: "Environments", episodes: "Episodes", rejections: "Rejections", evaluation: "Evaluation" };
+const PAGES = { overview, curriculum, environments, environment, episodes, episode, rejections, design, evaluation };
 const PARENTS = { environment: "environments", episode: "episodes", design: "rejections" };
 const POLL = 2000;
 
@@ -64,7 +65,7 @@ async function poll() {
     }
     seen = now;
   } catch {
-    live.textContent = "The viewer has stopped; start it again with `spadework view`.";
+    live.replaceChildren(...prose("The viewer has stopped; start it again with `spadework view`."));
   }
 }
 

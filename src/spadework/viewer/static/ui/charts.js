@@ -71,8 +71,9 @@ function axis(colour, extra) {
 export function curves({ title, lines, smoothing, note, share = false }) {
   const label = `${title}: ${lines.map((line) => `${line.name} ends at ${last(line.points)}`).join("; ")}`;
   const box = chartBox(label, (colour) => base(colour, {
-    tooltip: { ...base(colour).tooltip, trigger: "axis", valueFormatter: (value) => (typeof value === "number" ? Number(value.toPrecision(4)).toString() : "–") },
-    xAxis: axis(colour, { type: "value", min: ({ min, max }) => (min < max ? min : min - 1), max: ({ min, max }) => (min < max ? max : max + 1), minInterval: 1, splitLine: { show: false } }),
+    grid: { left: 8, right: 14, top: 12, bottom: 20, containLabel: true },
+    tooltip: { ...base(colour).tooltip, trigger: "axis", formatter: (found) => told(found) },
+    xAxis: axis(colour, { type: "value", min: ({ min, max }) => (min < max ? min : min - 1), max: ({ min, max }) => (min < max ? max : max + 1), minInterval: 1, splitLine: { show: false }, name: "cycle", nameLocation: "middle", nameGap: 24, axisLabel: { color: colour.soft, formatter: (value) => (Number.isInteger(value) ? String(value) : "") }, axisPointer: { label: { formatter: ({ value }) => `cycle ${Math.round(value)}` } } }),
     yAxis: axis(colour, { type: "value", scale: true, ...(share ? { min: 0, max: 1 } : {}) }),
     series: lines.flatMap((line) => series(line, smoothing())),
   }));
@@ -81,6 +82,11 @@ export function curves({ title, lines, smoothing, note, share = false }) {
   const figure = h("figure", { class: "card" }, h("figcaption", {}, h("h3", {}, title), note ? h("span", { class: "soft small" }, note) : null, legend(lines)), box, table);
   figure.redraw = () => box.chart && box.draw();
   return figure;
+}
+
+function told(found) {
+  const shown = found.filter((one) => !/ (low|width)$/.test(one.seriesName) || one.seriesName === undefined);
+  return [`cycle ${Math.round(found[0].value[0])}`, ...shown.map((one) => `${one.seriesName}: ${typeof one.value[1] === "number" ? Number(one.value[1].toPrecision(4)) : "–"}`)].join("\n");
 }
 
 function legend(lines) {

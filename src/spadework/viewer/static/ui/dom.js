@@ -11,6 +11,19 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+// The same for what is drawn.
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined && value !== "") element.setAttribute(name, String(value));
+  element.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+// Text in which `backticks` mark code.
+export function prose(text) {
+  return String(text).split("`").map((part, place) => (place % 2 ? h("code", {}, part) : part));
+}
+
 // Control characters, lone surrogates, bidirectional overrides and what has no width: a reader must see that they are there.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 export const SHOWN = 20000;

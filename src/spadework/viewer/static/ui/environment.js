@@ -5,6 +5,7 @@ import { curves } from "ui/charts.js";
 import { facts, faultBox, flat, h, number, percent, sourceBlock, textBlock, visible } from "ui/dom.js";
 import { playBox } from "ui/play.js";
 import { plainTable } from "ui/table.js";
+import { familyTree } from "ui/tree.js";
 
 export async function environment({ params, run, link }) {
   const id = params.id;
@@ -12,11 +13,13 @@ export async function environment({ params, run, link }) {
   const game = isReport ? null : playBox({ run, id, hint: data.hint });
   const nodes = [
     h("p", { class: "small" }, h("a", { href: link("environments", { run }) }, "Environments")),
-    h("h1", {}, visible(data.id)),
+    h("h1", {}, visible(data.name || data.id)),
+    data.summary ? h("p", {}, visible(data.summary)) : null,
     h("p", {}, h("span", { class: "badge" }, data.state), " ", visible(data.why)),
-    facts([["skill", visible(data.skill || "–")], ["entered in cycle", String(data.cycle + 1)], ["document", visible(data.document || "none")],
+    facts([["id", visible(data.id)], ["skill", visible(data.skill || "–")], ["entered in cycle", String(data.cycle + 1)], ["document", visible(data.document || "none")],
       ["design", data.design ? h("a", { href: link("design", { run, id: data.design }) }, visible(data.design)) : "bundled or imported"],
-      ["win rate", number(data.unhinted)], ["hinted", number(data.hinted)], ["regret", regret(data)],
+      data.measured === null ? null : ["measured in cycle", String(data.measured + 1)],
+      ["win rate", rate(data.unhinted, data.unhinted_n)], ["hinted", rate(data.hinted, data.hinted_n)], ["regret", regret(data)],
       data.score ? ["paid to the designer", `${number(data.score.reward)} (raw ${number(data.score.raw)})`] : null,
       ["episodes", h("a", { href: link("episodes", { run, environment: data.id }) }, String(data.episodes))], ["faults", String(data.faults)]]),
     h("div", { class: "two" },
@@ -24,11 +27,21 @@ export async function environment({ params, run, link }) {
       h("section", {}, h("h2", {}, "Hint"), data.hint ? textBlock(data.hint, "hint") : h("p", { class: "soft" }, "It has none."),
         ...(data.grounding ? [h("h2", {}, "Document"), textBlock(data.grounding, "document")] : []),
         ...(isReport ? [] : [h("h2", {}, "Checks and panel"), checks(run, id), h("h2", {}, "Play it yourself"), game.element]))),
+    ...changed(data, run, link),
     h("h2", {}, "Plays by cycle"), plays(data),
     h("h2", {}, "Relatives through memory"),
-    h("div", { class: "two" }, family("Ancestors", data.ancestors, run, link), family("Descendants", data.descendants, run, link)),
-  ];
+    familyTree(data, (id) => link("environment", { run, id })),
+  ].filter(Boolean);
   return { nodes, close: () => game?.close() };
+}
+
+function rate(value, n) { return value === null ? "–" : `${number(value)} of ${n}`; }
+
+// Seeds that both arms played, those first on which the hint changed the return most.
+function changed(data, run, link) {
+  if (!data.pairs.length) return [];
+  const rows = data.pairs.slice(0, 12).map((pair) => [h("a", { href: link("episode", { run, id: pair.unhinted.id, view: "changes" }) }, `seed ${pair.seed}`), number(pair.unhinted.return), number(pair.hinted.return), number(pair.unhinted.return === null || pair.hinted.return === null ? null : pair.hinted.return - pair.unhinted.return)]);
+  return [h("h2", {}, "What the hint changed"), plainTable(["both replies", "return", "with the hint", "difference"], rows, `${data.pairs.length} seeds of cycle ${data.measured + 1}, played without and with the hint`)];
 }
 
 function regret(data) {
@@ -42,12 +55,6 @@ function plays(data) {
   const lines = arms.map((arm, place) => ({ name: arm, colour: place, points: data.plays.filter((play) => play.arm === arm).map((play) => [play.cycle, play.win_rate]) }));
   return h("div", { class: "two" }, curves({ title: "Win rate over cycles", lines, share: true, smoothing: () => 0 }),
     plainTable(["cycle", "arm", "episodes", "faults", "win rate", "mean return"], data.plays.map((play) => [play.cycle + 1, play.arm, play.episodes, play.faults, number(play.win_rate), number(play.mean_return)]), "plays"));
-}
-
-function family(title, generations, run, link) {
-  return h("section", { class: "card" }, h("h3", {}, title), generations.length ? h("ol", {}, generations.map((generation) =>
-    h("li", {}, generation.map((one) => [one.known ? h("a", { href: link("environment", { run, id: one.id }) }, visible(one.id)) : visible(one.id),
-      one.known ? h("span", { class: "soft small" }, ` cycle ${one.cycle + 1}, win rate ${number(one.unhinted)}, regret ${number(one.regret)} `) : " (not of this run) "])))) : h("p", { class: "soft" }, "None."));
 }
 
 function checks(run, id) {

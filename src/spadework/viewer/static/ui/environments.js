@@ -13,19 +13,20 @@ export async function environments({ params, run, runName, keep, link }) {
   const colour = { by: params.colour ?? "skill" }, chosen = { kind: params.kind ?? "", way: params.way ?? "" };
   const open = (id) => { location.hash = link("environment", { run, id }); };
   const columns = [
-    { key: "id", label: "environment", kind: "id", show: (row) => h("a", { href: link(row.state === "rejected" ? "design" : "environment", { run, id: row.id }) }, visible(row.id)) },
+    { key: "name", label: "environment", kind: "long", show: (row) => [h("a", { href: link(row.state === "rejected" ? "design" : "environment", { run, id: row.id }), title: flat(row.id) }, visible(row.name || row.id)), row.summary ? h("div", { class: "soft small" }, visible(row.summary)) : null].filter(Boolean) },
     { key: "skill", label: "skill" },
-    { key: "cycle", label: "cycle", number: true, show: (row) => String(row.cycle + 1) },
-    { key: "document", label: "document", kind: "long" },
+    { key: "cycle", label: "entered", number: true, show: (row) => String(row.cycle + 1) },
+    { key: "measured", label: "measured", number: true, show: (row) => (row.measured === null ? "–" : String(row.measured + 1)) },
     { key: "unhinted", label: "win rate", number: true, show: (row) => number(row.unhinted) },
     { key: "hinted", label: "hinted", number: true, show: (row) => number(row.hinted) },
     { key: "regret", label: "regret", number: true, show: (row) => number(row.regret) },
+    { key: "unhinted_n", label: "n", number: true, sort: false, show: (row) => (row.unhinted_n === null ? "–" : row.hinted_n === null ? String(row.unhinted_n) : `${row.unhinted_n} + ${row.hinted_n}`) },
     { key: "regret_low", label: "95 % interval", number: true, sort: false, show: (row) => (row.regret_low === null ? "–" : `${number(row.regret_low)} to ${number(row.regret_high)}`) },
     { key: "state", label: "state", kind: "long", show: (row) => h("span", {}, h("span", { class: `badge ${TONES[row.state] ?? ""}` }, row.state), row.why ? [" ", h("span", { class: "small" }, visible(row.why.slice(0, 300)))] : null) },
   ];
   function remember(query = table.query) { keep({ ...query, ...chosen, colour: colour.by === "skill" ? "" : colour.by }); }
   const { search = "", state = "", skill = "", sort = "", desc = "", offset = 0 } = params;
-  const table = dataTable({ columns, caption: `Environments of ${runName}`, state: { search, state, skill, sort, desc, offset },
+  const table = dataTable({ columns, caption: `Environments of ${runName}, the newest first; the figures of a row are of the one cycle under “measured”`, state: { search, state, skill, sort, desc, offset },
     load: (query) => get("environments", { run, ...query }), onChange: remember });
   const first = await table.refresh();
   const plots = h("div", { class: "two" });
@@ -46,7 +47,7 @@ export async function environments({ params, run, runName, keep, link }) {
   }
 
   get("points", { run }).then(drawPlots).catch((error) => plots.replaceChildren(h("p", { class: "bad" }, flat(error.message))));
-  return { nodes: [h("h1", {}, "Environments"), bar, table.element, h("h2", {}, "At a glance"), plots],
+  return { nodes: [h("h1", {}, "Environments"), plots, bar, table.element],
     refresh: async () => { await table.refresh(); await drawPlots(await get("points", { run })); } };
 }
 

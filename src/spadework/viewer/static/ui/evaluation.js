@@ -2,7 +2,7 @@
 
 import { get } from "ui/api.js";
 import { curves } from "ui/charts.js";
-import { count, h, percent, visible } from "ui/dom.js";
+import { count, h, percent, prose, visible } from "ui/dom.js";
 import { plainTable } from "ui/table.js";
 
 export async function evaluation({ names }) {
@@ -17,9 +17,9 @@ export async function evaluation({ names }) {
     nodes.push(h("h2", {}, "Over the run, beside the paper"), ...columnsOf(good).map(([column, found]) =>
       h("div", { class: "two beside" }, chart(column, found, names), beside(column, found, names, paper))));
   } else {
-    nodes.push(h("p", { class: "empty" }, "No evaluation is stored in this run. `spadework eval --run RUN` writes one; `run.evaluate_every` in a config does so while training."));
+    nodes.push(h("p", { class: "empty" }, prose("No evaluation is stored in this run. `spadework eval --run RUN` writes one; `run.evaluate_every` in a config does so while training.")));
   }
-  nodes.push(h("h2", {}, "The paper's rows (per cent)"), ...paperTables(paper));
+  nodes.push(h("details", { open: good.length === 0 }, h("summary", {}, h("h2", {}, "The paper's rows (per cent)")), paperTables(paper)));
   return { nodes };
 }
 

@@ -22,7 +22,7 @@ export async function rejections({ params, run, runName, keep, link }) {
 
   async function fill() {
     const [{ reasons, attempts }] = await Promise.all([get("rejections", { run }), table.refresh()]);
-    const rows = reasons.map((one) => [h("button", { type: "button", class: "plain", onclick: () => show({ reason: one.reason }) }, visible(one.reason)), one.title, one.count, percent(one.share),
+    const rows = reasons.map((one) => [h("button", { type: "button", class: "plain", onclick: () => show({ reason: one.reason }) }, visible(one.reason)), one.title || "–", one.count, percent(one.share),
       h("span", {}, one.examples.map((example) => h("div", { class: "small" }, h("a", { href: link("design", { run, id: example.id }) }, visible(example.id)), " ", visible(example.why.slice(0, 140)))))]);
     summary.replaceChildren(attempts ? plainTable(["outcome", "meaning", "count", "share", "examples"], rows, `${attempts} attempts`) : h("p", { class: "empty" }, "No attempts: this run has no designer, or none was due yet."));
     head();
