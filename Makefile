@@ -13,10 +13,10 @@ train: .venv/.stamp-train
 	$(PY) -m spadework train $(CONFIG)
 
 test: lint types imports
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile
 
 test-all: lint types imports
-	$(PY) -m pytest -m "slow or not slow"
+	$(PY) -m pytest -n 2 --dist loadfile -m "slow or not slow"
 
 lint: .venv/.stamp-test
 	$(PY) -m ruff check .

@@ -50,6 +50,7 @@ def hostile_run(path: Path) -> Path:
     plays = [PlayRow("evil", "unhinted", 1, 1, float("nan"), float("nan")), PlayRow("evil", "hinted", 1, 0, 1.0, 1.0)]
     regrets = [RegretRow("evil", 0.5, float("nan"), float("nan"), float("nan"), 1)]
     metrics = {"pool/size": 1.0, SCRIPT: 1.0, "agent/unhinted_win_rate": float("nan")}
-    store.commit(CycleRecord(0, [environment], designs, (), plays, regrets, episodes, (), metrics), checkpoint=None)
+    record = CycleRecord(0, [environment], designs, plays=plays, regrets=regrets, episodes=episodes, metrics=metrics)
+    store.commit(record, checkpoint=None)
     store.close()
     return path
