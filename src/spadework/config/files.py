@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 
 from spadework.config import OpenSection, RunConfig, Section
 from spadework.config.prompt_files import prompt_path, read_prompt, with_prompt_texts
-from spadework.config.renamed import with_current_names
+from spadework.config.renamed import as_before, with_current_names
 from spadework.errors import ConfigError, ConfigWarning
 from spadework.resources import shipped
 from spadework.text import decode
@@ -66,7 +66,7 @@ def parse_stored_config(data: Mapping[str, Any], where: str) -> RunConfig:
     for old in used:
         if old.loses_something:
             _warn(f"{where}: {old}")
-    return _built(current, lambda loc: where)
+    return _built(as_before(current), lambda loc: where)
 
 
 def read_tables(name: str) -> dict[str, Any]:

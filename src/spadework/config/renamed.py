@@ -31,6 +31,10 @@ RENAMED: Mapping[str, str | Removed] = {
 """Old key -> new key, or ``Removed``. A key is ``section.key`` and may lie deeper; a whole section may move too."""
 
 
+BEFORE: Mapping[str, Any] = {"validation.grading": False}
+"""Newer settings under which an older run goes on as it began: key -> what it did before there was a setting."""
+
+
 @dataclass(frozen=True, slots=True)
 class OldSetting:
     """An old key that some config uses, with its value there."""
@@ -67,6 +71,16 @@ def with_current_names(
         if isinstance(now, str):
             _put(renamed, now.split("."), value)
     return renamed, used
+
+
+def as_before(data: Mapping[str, Any], table: Mapping[str, Any] = BEFORE) -> dict[str, Any]:
+    """A copy of the config that a run stored, with what it did where a setting is newer than the run."""
+    whole = copy.deepcopy(dict(data))
+    for key, value in table.items():
+        section, name = key.split(".")
+        if section in whole:
+            whole[section].setdefault(name, value)
+    return whole
 
 
 def _take(data: dict[str, Any], path: list[str]) -> tuple[bool, Any]:

@@ -92,3 +92,11 @@ def test_a_run_with_old_names_opens(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert store.config.play.episodes == 7
     store.close()
     assert capsys.readouterr().err == ""
+
+
+def test_an_older_run_goes_on_as_it_began() -> None:
+    stored = {"validation": {"seeds": 4}}
+    assert parse_stored_config(stored, "run").validation.grading is False
+    assert parse_stored_config({"validation": {"grading": True}}, "run").validation.grading is True
+    assert stored == {"validation": {"seeds": 4}}
+    assert RunConfig().validation.grading is True
