@@ -27,12 +27,13 @@ class MemorySection(Section):
     """Past environments shown to the designer."""
 
     enabled: bool = True
+    """Whether the designer is shown past environments at all."""
     size: int = Field(200, ge=1)
-    """Oldest out beyond it."""
+    """The most environments that memory holds; beyond it the oldest leave."""
     positive: int = Field(2, ge=0)
-    """Good examples a prompt."""
+    """Good examples in each prompt."""
     negative: int = Field(1, ge=0)
-    """Examples named as too easy or too hard."""
+    """Examples in each prompt that are named as too easy or too hard."""
     max_tokens: int = Field(8_000, ge=0)
     """Whole programs are shown; those beyond this budget are left out."""
     rewrite: bool = True
@@ -48,7 +49,7 @@ class DesignerSection(Section):
     every: int = Field(4, ge=1)
     """k: cycles between designs; 4 for games, 8 for tool use."""
     attempts: int = Field(5, ge=1)
-    """Tries a slot, each with a fresh document."""
+    """Attempts at an environment for each slot, each with a fresh document."""
     skills: tuple[str, ...] = ()
     """Skills that designs train; those of the domain when unset: six for games, six others for tool use (method
     section 2)."""
@@ -56,26 +57,31 @@ class DesignerSection(Section):
     """Skills in use at a design cycle; the window moves on by as many at each. Unset, the domain says: three for games,
     all of them in tool use."""
     form: Literal["multi_turn", "single"] = "multi_turn"
-    """Of programs in a domain that has both: several instructions one at a time, or one task with an answer (a
-    skeleton: either)."""
+    """The form of programs in a domain that has both: several instructions one at a time, or one task with an answer.
+    With a skeleton either may come."""
     skeleton: bool = False
     """For small models: short examples in the prompt, and the head of the program is given."""
     max_tokens: int = Field(16_384, ge=16)
+    """The most tokens of one design."""
     thinking: Thinking = None
     """Whether the designer thinks first: ``off``, ``on``, or the most tokens of a thought, which come on top of
     ``max_tokens``. Otherwise ``max_tokens`` bounds thought and answer together. Unset: as the chat template does."""
     temperature: float = Field(0.6, ge=0)
+    """Sampling temperature of designs."""
     top_p: float = Field(1.0, gt=0, le=1)
+    """Nucleus sampling of designs; 1 is off."""
     top_k: int = Field(0, ge=0)
+    """Only the k likeliest tokens are sampled in designs; 0 is off."""
     grammar: bool = False
     """Bind a skeleton design to a grammar of small programs (needs llguidance): all of them run, few surprise."""
     recent: int = Field(96, ge=8)
-    """Designs that the collapse alarm looks at."""
+    """How many of the newest designs the collapse alarm looks at."""
     min_vendi: float = Field(0.1, ge=0, le=1)
-    """Their Vendi score over n (TF-IDF) below which it goes off; so it does where a third have one structure."""
+    """The alarm goes off when the Vendi score of those designs (TF-IDF), divided by their number, falls below this, or
+    when a third of them have one structure."""
     model: str | None = None
-    """Who designs and writes hints where it is not the model in training: ``frozen`` (that model as it started), or
-    what ``model.name`` takes. What another model wrote never trains: ``train`` must be false."""
+    """The model that designs and writes hints where it is not the one in training: ``frozen`` (that model as it
+    started), or what ``model.name`` takes. What another model wrote never trains, so ``train`` must be false."""
     endpoint: EndpointSection | None = None
     """Of a designer ``openai:NAME``, where it is not served by ``[endpoint]``."""
     difficulty: bool = False
@@ -85,6 +91,7 @@ class DesignerSection(Section):
     train_rejected: bool = False
     """Whether rejected designs do too, with the raw reward below. Small models need it to learn to write valid ones."""
     rejected_reward: float = -0.5
+    """The raw reward of a design that validation rejected."""
     prompt: str | None = None
     """The designer's request in your own words: a ``.md`` or ``.txt`` file beside the config, or the text itself. The
     run stores the text. ``spadework prompts`` shows each prompt with its variables, such as ``$document``."""
@@ -102,10 +109,13 @@ class HintSection(Section):
     """The hint that the designer writes from its own program (method section 5)."""
 
     max_words: int = Field(100, ge=1)
+    """The most words of a hint, as its prompt asks."""
     max_tokens: int = Field(256, ge=8)
+    """The most tokens of a hint."""
     thinking: Thinking = None
     """As ``designer.thinking``, for hints."""
     temperature: float = Field(0.3, ge=0)
+    """Sampling temperature of hints."""
     prompt: str | None = None
     """As ``designer.prompt``, for the request of a hint."""
     attempts: int = Field(3, ge=1)

@@ -15,7 +15,7 @@ class ValidationSection(Section):
     reward_bound: float = Field(1.0, gt=0)
     """Rewards lie in [-bound, bound]; the paper's code allows 10."""
     seeds: int = Field(6, ge=2)
-    """Seeds that it is reset with."""
+    """How many seeds the program is reset with."""
     panel: bool = True
     """Whether oracle, no-op, random and copying players are tried."""
     grading: bool = True
@@ -26,6 +26,7 @@ class ValidationSection(Section):
     model_check_attempts: int = Field(3, ge=1)
     """A verdict that is empty or cannot be read is asked for again; after the last try the attempt is a fault."""
     model_check_tokens: int = Field(2_048, ge=8)
+    """The most tokens of a verdict."""
     model_check_prompt: str | None = None
     """As ``designer.prompt``, for that check."""
     refuse_copies: bool = True
@@ -33,7 +34,7 @@ class ValidationSection(Section):
     max_cosine: float | None = Field(None, gt=0, le=1)
     """Also reject one whose embedding is this near to an accepted one's."""
     embedder: str = "hashed"
-    """Of programs: ``hashed`` (words and pairs of words), ``minilm``, a folder or a hub name."""
+    """What embeds programs: ``hashed`` (words and pairs of words), ``minilm``, a folder or a hub name."""
 
 
 class SandboxSection(Section):
@@ -43,7 +44,7 @@ class SandboxSection(Section):
     """``process`` starts an interpreter for each instance: the slow reference. ``ray`` runs a fork server on every node
     of a Ray cluster."""
     ray_address: str | None = None
-    """Of the cluster, as ``ray.init`` takes it (``auto``, ``HOST:PORT``); this machine alone when unset."""
+    """Address of the Ray cluster, as ``ray.init`` takes it (``auto``, ``HOST:PORT``). Unset: this machine alone."""
     require: tuple[str, ...] = ("rlimits", "no_new_privs", "seccomp")
     """Layers without which nothing runs; `spadework doctor` shows which hold here."""
     unsafe: bool = False
@@ -53,9 +54,13 @@ class SandboxSection(Section):
     max_memory_mb: int = Field(8_192, ge=64)
     """Memory of all instances together; above it the largest is killed."""
     cpu_seconds: float = Field(2.0, gt=0)
+    """CPU seconds that one reset, step or other call may take."""
     load_seconds: float = Field(5.0, gt=0)
+    """CPU seconds that loading a program may take."""
     wall_seconds: float = Field(20.0, gt=0)
+    """Wall seconds that one call may take."""
     memory_mb: int = Field(256, ge=32)
+    """Memory of one instance in MiB."""
 
 
 class PoolSection(Section):

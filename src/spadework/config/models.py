@@ -18,7 +18,7 @@ class ModelSection(Section):
     model behind an endpoint (``[endpoint]``), which designs, plays and ranks but does not train; or ``tinker:NAME``,
     one that a Tinker server samples and trains (``[tinker]``)."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Of the sampling copy; training keeps fp32 master weights."""
+    """Number type of the copy that samples; training keeps master weights in single precision."""
     threads: int | None = None
     """Torch threads; unset, one for a model of under five million parameters and all cores for any other."""
     slots: int = Field(32, ge=1)
@@ -59,17 +59,17 @@ class EndpointSection(Section):
     without: tuple[str, ...] = ()
     """Fields that the endpoint refuses, e.g. ``temperature`` or ``seed``."""
     concurrency: int = Field(64, ge=1)
-    """Most requests at once an address; halved when it is overloaded, and slowly raised again."""
+    """The most requests at once to each address; halved when it is overloaded, and slowly raised again."""
     timeout_seconds: float = Field(300.0, gt=0)
-    """Of one attempt, to the last byte."""
+    """Seconds that one attempt may take, to the last byte."""
     deadline_seconds: float = Field(900.0, gt=0)
-    """Of one request with all its attempts and pauses; a longer one is a fault of the endpoint."""
+    """Seconds that one request may take with all its attempts and pauses; a longer one is a fault of the endpoint."""
     retries: int = Field(6, ge=0)
     """Further attempts after overload, server errors, broken connections and unusable answers."""
     input_price: float = Field(0.0, ge=0)
-    """Of a million prompt tokens, for the cost in the metrics."""
+    """Price of a million prompt tokens, for the cost in the metrics."""
     output_price: float = Field(0.0, ge=0)
-    """Of a million sampled tokens."""
+    """Price of a million sampled tokens."""
 
     @model_validator(mode="after")
     def _check(self) -> EndpointSection:
@@ -100,6 +100,6 @@ class TinkerSection(Section):
     """How the server reduces a loss. ``auto`` takes hosted servers to sum and SkyRL to average, as its JAX backend
     does; set ``sum`` for SkyRL's other backends."""
     deadline_seconds: float = Field(1_800.0, gt=0)
-    """Of each call; a server that does not know the client's protocol says nothing."""
+    """Seconds that each call may take: a server that does not know the client's protocol says nothing."""
     check_versions: bool = True
     """Refuse client versions that SkyRL is known not to answer."""

@@ -13,7 +13,9 @@ class FewShot(Section):
     """One exchange shown before the first observation."""
 
     observation: str
+    """What the program would say."""
     reply: str
+    """What the agent answers to it."""
 
 
 class PlaySection(Section):
@@ -36,15 +38,19 @@ class PlaySection(Section):
     tolerance: float = Field(0.18, ge=0)
     """Adaptive: play until the raw reward varies by no more than this over a standard error on either side."""
     max_turns: int = Field(25, ge=1)
+    """The most turns of an episode; a program may ask for fewer."""
     max_tokens: int = Field(8_192, ge=1)
     """New tokens a turn."""
     thinking: Thinking = None
     """As ``designer.thinking``, for the agent's turns."""
     max_episode_tokens: int = Field(32_768, ge=16)
+    """The most tokens of an episode, observations included."""
     temperature: float = Field(0.6, ge=0)
+    """Sampling temperature of the agent."""
     top_p: float = Field(1.0, gt=0, le=1)
     """The authors' recipes use 0.95 with top-k 20, which biases the importance ratio."""
     top_k: int = Field(0, ge=0)
+    """Only the k likeliest tokens are sampled; 0 is off."""
     system: str | None = None
     """As ``designer.prompt``, for the agent's system prompt."""
     few_shots: tuple[FewShot, ...] = ()
@@ -82,6 +88,7 @@ class AgentSection(OpenSection):
     return_type: Literal["last", "sum", "discounted"] = "last"
     """``last``: the last step's reward if terminated, else 0, clipped to [-1, 1]."""
     discount: float = Field(1.0, gt=0, le=1)
+    """Factor for each further step, under ``return_type = "discounted"``."""
     mask_truncated: bool = False
     """Whether truncated episodes are left out of training."""
     mask_malformed: bool = False

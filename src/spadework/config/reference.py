@@ -50,6 +50,8 @@ def _tables(section: type[BaseModel], path: str) -> Iterator[str]:
 def _type(field: FieldInfo) -> str:
     kind = field.annotation
     name = kind.__name__ if isinstance(kind, type) and not typing.get_args(kind) else str(kind)
+    name = re.sub(r"^Union\[(.*), NoneType\]$", r"\1 | None", re.sub(r"typing\.", "", name))
+    name = re.sub(r"Annotated\[int, FieldInfo\(.*?\)\]\)\]", "int", name)  # the bounds of one member of a union
     name = re.sub(r"\b(?:typing|collections\.abc|spadework\.[\w.]+)\.(?=\w)", "", name)
     bounds = [str(bound) for bound in field.metadata if type(bound).__name__ in ("Ge", "Gt", "Le", "Lt")]
     return _cell(f"`{name}`") + "".join(f", {_bound(bound)}" for bound in bounds)

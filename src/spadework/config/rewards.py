@@ -42,7 +42,9 @@ class LearningPotentialSettings(Section):
     """Weights of the newest scoring round in a skill's two moving averages (Eq. 4 and 5)."""
 
     gamma_fast: float = Field(0.98, ge=0, le=1)
+    """Weight of the newest round in the fast average."""
     gamma_slow: float = Field(0.85, ge=0, le=1)
+    """Weight of the newest round in the slow average."""
 
 
 class MicroLpSettings(Section):
@@ -58,6 +60,7 @@ class SpreadSettings(Section):
     target: float = 0.25
     """Variance that is paid in full: that of a fair coin."""
     width: float = Field(0.02, gt=0)
+    """How fast the reward falls off around the target."""
 
 
 class RewardSection(OpenSection):
@@ -86,6 +89,7 @@ class RewardSection(OpenSection):
     role_scaling: bool = True
     """Scale by min(50, agent samples / designer samples x k)."""
     max_role_scale: float = Field(50.0, gt=0)
+    """The most that ``role_scaling`` multiplies by."""
     role_weight: float = Field(1.0, gt=0)
     """A further factor on what the designer is paid; 1 in the paper."""
     novelty: float = Field(0.0, ge=0)

@@ -24,17 +24,17 @@ class RunSection(Section):
     seed: int = 0
     """Every draw of the run comes from it."""
     cycles: int = Field(400, ge=1)
-    """T of the paper."""
+    """Cycles of the run: T of the paper."""
     deterministic: bool = False
     """Admit requests in key order with fixed batch shapes, so that an interrupted run equals an unbroken one."""
     checkpoint_every: int = Field(1, ge=1)
-    """Cycles between checkpoints, at least; a killed run loses what came after the last one."""
+    """The fewest cycles between checkpoints; a killed run loses what came after the last one."""
     checkpoint_minutes: float | None = Field(None, ge=0)
     """Minutes between checkpoints, at least. Unset: checkpoints take no more than a twentieth of the time, so those of
     large models are written seldom and those of small ones after every cycle. A deterministic run goes by
     ``checkpoint_every`` alone."""
     keep_checkpoints: int = Field(2, ge=1)
-    """Older ones are deleted."""
+    """How many checkpoints are kept; older ones are deleted, but for the best evaluated one."""
     evaluate_every: int = Field(0, ge=0)
     """Cycles between evaluations by ``[eval]``, each at a checkpoint; the last cycle is one too. 0 for none."""
     max_hours: float | None = Field(None, gt=0)
@@ -44,7 +44,7 @@ class RunSection(Section):
     max_cost: float | None = Field(None, gt=0)
     """What endpoints may cost in the whole run, by ``endpoint.input_price`` and ``endpoint.output_price``."""
     max_fault_share: float = Field(0.5, gt=0, le=1)
-    """The run stops loudly when a larger share of a cycle's episodes fails by the sandbox or the endpoint."""
+    """The run stops, and says why, when a larger share of a cycle's episodes fails, by whomever."""
 
 
 class RunConfig(Section):

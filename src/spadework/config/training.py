@@ -14,6 +14,7 @@ class ConstantLengthSettings(Section):
     """The length that ``update.average = "constant_length"`` divides every sample by."""
 
     tokens: int = Field(8_192, ge=1)
+    """The length in tokens."""
 
 
 class RoleUpdate(Section):
@@ -40,14 +41,23 @@ class UpdateSection(OpenSection):
     as in the authors' runs), ``constant_length`` (Dr. GRPO), an installed plug-in, or ``module:Class`` of your own."""
     constant_length: ConstantLengthSettings = ConstantLengthSettings()
     lr: float = Field(1e-6, gt=0)
+    """Learning rate of AdamW."""
     clip_low: float = Field(0.2, gt=0)
+    """The ratio is clipped below at 1 minus this."""
     clip_high: float = Field(0.28, gt=0)
+    """The ratio is clipped above at 1 plus this."""
     importance_cap: float = Field(2.0, gt=0)
+    """The most that a token's weight for the mismatch between sampler and trainer may be."""
     kl_coef: float = Field(0.0, ge=0)
+    """Weight of the KL divergence to the start model."""
     grad_clip: float = Field(1.0, gt=0)
+    """Largest norm of a step's gradient."""
     beta1: float = Field(0.9, ge=0, lt=1)
+    """Decay of AdamW's first moment."""
     beta2: float = Field(0.98, ge=0, lt=1)
+    """Decay of AdamW's second moment."""
     weight_decay: float = Field(0.1, ge=0)
+    """Weight decay of AdamW."""
     minibatches: int = Field(1, ge=1)
     """Optimiser steps a batch; with ``by_role``, of each role."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
@@ -91,9 +101,13 @@ class WarmupSection(Section):
     """Supervised fine-tuning on the bundled examples, for small models; cached by content."""
 
     enabled: bool = False
+    """Whether a start model is fitted to examples before the first cycle."""
     epochs: int = Field(4, ge=1)
+    """Passes over the examples."""
     lr: float = Field(1e-4, gt=0)
+    """Learning rate of the fit."""
     batch: int = Field(8, ge=1)
+    """Rows in each of its steps."""
     transcripts: int = Field(4, ge=0)
     """Winning transcripts an example."""
     levels: tuple[str, ...] = ("trivial", "easy")

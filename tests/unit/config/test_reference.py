@@ -25,3 +25,9 @@ def test_types_bounds_and_defaults_are_readable() -> None:
     assert "| `cycles` | `int`, ≥ 1 | `400` |" in page
     assert "| `deadline_seconds` | `float \\| None`, > 0 | unset |" in page
     assert "spadework.config" not in page
+
+
+def test_every_setting_says_what_it_means() -> None:
+    rows = [line for line in settings_page().splitlines() if line.startswith("| `")]
+    assert len(rows) > 150
+    assert [row for row in rows if row.split("|")[-2].strip() == ""] == []
