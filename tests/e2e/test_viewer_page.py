@@ -275,7 +275,9 @@ def test_what_a_model_wrote_stays_text(browser: Any, tmp_path: Path) -> None:
             assert time.monotonic() - began < 15, name
             assert page.locator("main [role=alert]").count() == 0, name
             assert page.evaluate("window.owned") is None, name
-            assert page.locator("main :is(script, img, svg, b)").count() == 0, name
+            assert page.locator("main :is(script, img, [onload], [onerror])").count() == 0, name
+            if name not in ("curriculum", "environment?id=evil"):  # which draw their own
+                assert page.locator("main :is(svg, b)").count() == 0, name
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
             if "view=" in name:
                 page.wait_for_selector(".tokens")
@@ -292,7 +294,7 @@ def test_what_a_model_wrote_stays_text(browser: Any, tmp_path: Path) -> None:
 def test_a_hostile_program_plays_as_text(browser: Any, tmp_path: Path) -> None:
     with viewing(hostile_run(tmp_path / "hostile")) as viewer, opened(browser, viewer.address) as page:
         page.goto(f"{viewer.address}#/environment?id=evil")
-        page.get_by_label("with the hint").check()
+        page.get_by_role("checkbox", name="with the hint").check()
         page.get_by_role("button", name="Start").click()
         page.wait_for_selector("[role=log] pre, [role=log] .fault")
         assert page.evaluate("window.owned") is None
