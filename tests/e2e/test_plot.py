@@ -26,8 +26,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_figures_and_numbers(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(run), "--embedder", "none", "--out", str(tmp_path / "new" / "out")]) == 0
     out = tmp_path / "new" / "out"
-    for name in (*OTHERS, *FIGURES):
-        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG"), capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "trajectory: nothing to draw" in said  # it needs evaluations
+    for name in {*OTHERS, *FIGURES} - {"trajectory"}:
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG"), said
         assert ET.parse(out / f"{name}.svg").getroot().tag.endswith("svg")
     assert "Logical" in (out / "skills.svg").read_text()  # letters, not outlines
     with (out / "by-cycle.csv").open() as file:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from spadework.scan import JSON
@@ -211,8 +212,11 @@ def _exclusive_maximum(value: Any, given: Any, _: Mapping[str, Any]) -> Problems
 def _multiple_of(value: Any, given: Any, _: Mapping[str, Any]) -> Problems:
     if isinstance(given, float):
         # The remainder of two floats is rarely 0 (0.3 % 0.1 is 0.09...): the quotient is looked at.
-        quotient = value / given
-        failed = quotient in (float("inf"), float("-inf")) or not float(quotient).is_integer()
+        try:
+            quotient = value / given
+            failed = quotient in (float("inf"), float("-inf")) or not float(quotient).is_integer()
+        except OverflowError:  # a whole number beyond all floats
+            failed = bool(Fraction(value) % Fraction(given))
     else:
         failed = bool(value % given)
     if failed:

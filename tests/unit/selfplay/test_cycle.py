@@ -17,6 +17,7 @@ from spadework import build
 from spadework.config import RunConfig
 from spadework.config.files import load_config
 from spadework.domains.games_demo import demo_script
+from spadework.envs.check.seeds import draw_seeds
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import PolicyError, RunError
 from spadework.policies.base import Completion, SamplingParams
@@ -276,10 +277,10 @@ async def test_a_run_whose_designer_cannot_be_asked_stops_though_others_could_be
 
 
 def spoilt(share: float) -> Any:
-    """The demo's programs, which raise at that share of seeds above those that checks draw."""
+    """The demo's programs, which raise at that share of seeds other than those that checks draw."""
 
     def script(messages: Any, rng: random.Random, version: int) -> str:
-        fault = f"if seed is not None and seed > 99 and seed % 100 < {share * 100}: raise KeyError(seed)\n        "
+        fault = f"if seed not in {draw_seeds(40)} and seed % 100 < {share * 100}: raise KeyError(seed)\n        "
         return sound(messages, rng, version).replace("self.turn = 0\n", f"{fault}self.turn = 0\n", 1)
 
     return script

@@ -24,7 +24,7 @@ from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Sandbox
 from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError, SandboxError
-from spadework.selfplay.pool.files import PoolEntry, read_pool
+from spadework.selfplay.pool.files import GAMES_FOLDER, PoolEntry, read_pool
 from spadework.text import printable
 
 _WHOLE = ("run.sqlite", "manifest.json", "manifest.jsonl")
@@ -135,7 +135,7 @@ def _pools(path: Path) -> list[Path]:
     files = [file for ending in ("*.py", "*.parquet") for file in path.rglob(ending)]
     folders = {file.parent for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)}
     # A folder called games belongs to the pool above it, which is read with it.
-    own = [folder for folder in folders if not (folder.name == "games" and folder.parent in folders)]
+    own = [folder for folder in folders if not (folder.name == GAMES_FOLDER and folder.parent in folders)]
     return sorted(own) or [path]
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from spadework.errors import ConfigError
 from spadework.resources import shipped
 
-TEMPLATES = {
-    "game": "a text game whose answers stand in a box",
-    "tools": "a world whose tools change a state",
-    "database": "a world whose tools change an SQLite database",
-}
+_KINDS = (
+    ("game", "a text game whose answers stand in a box"),
+    ("tools", "a world whose tools change a state"),
+    ("database", "a world whose tools change an SQLite database"),
+)
+TEMPLATES = dict(_KINDS)
 """The kinds of program; each is a file of that name in ``examples/templates``."""
 _TEMPLATE_CLASS = "NewEnv"
 

@@ -63,10 +63,13 @@ class _Failure(Exception):
         final: bool = False,
         pause: float = 0.0,
         refused: frozenset[str] = frozenset(),
+        not_found: bool = False,
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.final, self.pause = code, message, final, pause
         self.refused = refused
+        self.not_found = not_found
+        """Whether the server knows no such address or model (404)."""
         """Optional fields that the server does not take: the request can go on without them."""
 
 
@@ -156,7 +159,7 @@ class Endpoints:
             last = f"; the last attempt: {failure.message}" if failure else ""
             raise self._fault("DEADLINE", seconds + last) from None
         assert failure is not None
-        advice = await self._advice(path, body) if failure.code == "REFUSED" else ""
+        advice = await self._advice(path, body) if failure.not_found else ""
         raise self._fault(failure.code, failure.message + advice)
 
     async def _advice(self, path: str, body: Mapping[str, Any]) -> str:
@@ -312,7 +315,7 @@ def _refusal(status: int, headers: Mapping[str, str], message: str, refused: fro
     too_long = status in (400, 413, 422) and any(mark in message.lower() for mark in _TOO_LONG)
     if too_long:
         return _Failure("TOO_LONG", message, final=True)
-    return _Failure("REFUSED", message, final=True, refused=refused)
+    return _Failure("REFUSED", message, final=True, refused=refused, not_found=status == 404)
 
 
 def _cause(error: BaseException) -> str:

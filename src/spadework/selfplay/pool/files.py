@@ -35,7 +35,7 @@ FORMAT = 2
 """Of our pools, in the metadata of the Parquet file. Version 0.1 wrote no number; a file without one is of format 1."""
 _FORMAT_KEY = "spadework.format"
 _MANIFESTS = ("manifest.json", "manifest.jsonl")
-_GAMES = "games"
+GAMES_FOLDER = "games"
 """The folder of programs in a pool of the authors'."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$\n?", re.MULTILINE)
 _NAMES = {
@@ -173,7 +173,7 @@ def _folder(path: Path) -> Iterator[PoolEntry]:
     manifest = _manifest_of(path)
     shards = sorted(path.glob("*.parquet"))
     programs = _programs(path)
-    if manifest is None and path.name == _GAMES and (above := _manifest_of(path.parent)) is not None:
+    if manifest is None and path.name == GAMES_FOLDER and (above := _manifest_of(path.parent)) is not None:
         # The authors' scripts name the folder of programs; what is known of these stands above it.
         yield from _manifest(path.parent, above)
     elif manifest is not None:
@@ -193,7 +193,7 @@ def _manifest_of(path: Path) -> Path | None:
 
 
 def _programs(path: Path) -> list[Path]:
-    return [*sorted(path.glob("*.py")), *sorted(path.glob(f"{_GAMES}/*.py"))]
+    return [*sorted(path.glob("*.py")), *sorted(path.glob(f"{GAMES_FOLDER}/*.py"))]
 
 
 def _described(program: Path) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def _manifest_data(manifest: Path) -> Any:
 
 def _program_file(path: Path, file: str) -> Path:
     """Where a program of the manifest is: below the pool, or below its ``games/``."""
-    below = path / _GAMES / file
+    below = path / GAMES_FOLDER / file
     return below if not (path / file).is_file() and below.is_file() else path / file
 
 

@@ -68,8 +68,9 @@ def test_bundled_tool_use_environments_are_clean_and_cover_the_domains():
     checked = check_folder(ENVIRONMENTS / "tool_use")
     assert len(checked) >= 10
     for name, one in checked.items():
-        assert [str(finding) for finding in one.findings] == [], name
-        assert one.domain == "tool_use"
+        assert [str(finding) for finding in one.findings if finding.severity != "info"] == [], name
+        # One of them declares the whole difference of its database, so that it is a small database world too.
+        assert one.domain == ("database" if name == "project_tracker.py" else "tool_use")
         assert one.statistics.win_rates["oracle"] == 1.0
         assert one.statistics.win_rates["no-op"] == 0.0
 

@@ -17,7 +17,7 @@ GOOD = "Count first, then order the difference."
 
 
 async def judged(sandbox, source, domain):
-    settings = RuntimeChecks(seeds=(0, 1, 2), random_plays=0, grading=False)
+    settings = RuntimeChecks(seeds=3, random_plays=0, grading=False)
     return Verdict((), True, await check_runtime(sandbox, source, domain, settings))
 
 
