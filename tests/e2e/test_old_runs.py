@@ -12,7 +12,8 @@ import pytest
 
 from spadework.cli import main
 from spadework.errors import ConfigError, RunError
-from spadework.runs.store import FORMAT, RunStore
+from spadework.runs.database import FORMAT
+from spadework.runs.store import RunStore
 from spadework.selfplay.pool.files import load_pool, write_pool
 
 OLD = Path(__file__).parents[1] / "fixtures" / "v0.1"

@@ -12,6 +12,8 @@ from urllib.parse import quote
 
 from spadework.errors import RunError
 
+FORMAT = 2
+"""Version of the format of run directories and checkpoint states. Version 0.1 wrote none; that is format 1."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS environments (
@@ -89,3 +91,12 @@ def insert_rows(database: sqlite3.Connection, table: str, rows: Sequence[Mapping
     for row in rows:
         names, marks = ", ".join(row), ", ".join("?" * len(row))
         database.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", tuple(row.values()))
+
+
+def check_known(path: Path, form: int) -> None:
+    """Raise ``RunError`` if a format is newer than this version of the package can read."""
+    if form > FORMAT:
+        raise RunError(
+            f"{path} was written by a newer version of spadework (format {form}, this version knows {FORMAT}): "
+            "install that version to open it"
+        )

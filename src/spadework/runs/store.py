@@ -23,7 +23,15 @@ from spadework.config.differences import Change, config_changes
 from spadework.config.files import dump_config, parse_stored_config
 from spadework.errors import RunError
 from spadework.runs.cycle_record import CycleRecord
-from spadework.runs.database import SCHEMA, bring_up_to_date, connect_to_read, connect_to_write, insert_rows
+from spadework.runs.database import (
+    FORMAT,
+    SCHEMA,
+    bring_up_to_date,
+    check_known,
+    connect_to_read,
+    connect_to_write,
+    insert_rows,
+)
 from spadework.runs.files import on_disk, take_lock, torn, write_folder, write_whole
 from spadework.runs.machine import this_machine
 from spadework.runs.tables import EPISODES, SEQUENCES, write_rows
@@ -31,8 +39,6 @@ from spadework.types import Design, Environment, plain
 
 TORN = ".torn"
 """The suffix of the folder of a damaged checkpoint that was set aside."""
-FORMAT = 2
-"""Version of the format of run directories and checkpoint states. Version 0.1 wrote none; that is format 1."""
 STORED = "The run stands as it was after its last whole cycle: make room, or fix its rights, and go on with --resume"
 NOTHING_STORED = (
     "Nothing was stored yet: make room, fix its rights or name another folder, and run the same command again"
@@ -239,7 +245,7 @@ class RunStore:
         cycle, folder, text = row
         state = json.loads(text)
         form = int(state.pop("format", 1))
-        _check_known(self.path, form)
+        check_known(self.path, form)
         return Checkpoint(cycle, self.path / "checkpoints" / folder, state, form)
 
     def checkpoints(self) -> dict[int, Path]:
@@ -322,7 +328,7 @@ class RunStore:
         self._write_meta("config", json.dumps(dump_config(config), sort_keys=True))
 
     def _check_format(self) -> None:
-        _check_known(self.path, self.format)
+        check_known(self.path, self.format)
 
     def _last_cycle(self) -> int:
         """The last cycle that was stored, counted from 0; -1 before the first."""
@@ -392,12 +398,3 @@ def _check_free(path: Path) -> None:
         store.close()
     if cycles:
         raise RunError(f"{path} holds a run already; add --resume to go on with it, or give another --run folder")
-
-
-def _check_known(path: Path, form: int) -> None:
-    """Raise ``RunError`` if a format is newer than this version of the package can read."""
-    if form > FORMAT:
-        raise RunError(
-            f"{path} was written by a newer version of spadework (format {form}, this version knows {FORMAT}): "
-            "install that version to open it"
-        )
