@@ -16,11 +16,18 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from spadework.errors import ConfigError
+
+
+@cache
+def _entry_points(group: str, path: tuple[str, ...]) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """What is declared by the distributions on ``path``: to ask opens a file of each, and every check asks."""
+    return tuple(importlib.metadata.entry_points(group=group))
 
 
 class Plugins:
@@ -37,7 +44,7 @@ class Plugins:
 
     def names(self) -> tuple[str, ...]:
         """The names that need no module: the built-ins in their order, then those of entry points, sorted."""
-        installed = {point.name for point in importlib.metadata.entry_points(group=self.group)}
+        installed = {point.name for point in _entry_points(self.group, tuple(sys.path))}
         return (*self.built_in, *sorted(installed - set(self.built_in)))
 
     def find(self, name: str) -> Any:
@@ -46,8 +53,9 @@ class Plugins:
             return self._load(name, self.built_in[name])
         if ":" in name:
             return self._load(name, name)
-        for point in importlib.metadata.entry_points(group=self.group, name=name):
-            return self._load(name, point.value)
+        for point in _entry_points(self.group, tuple(sys.path)):
+            if point.name == name:
+                return self._load(name, point.value)
         names = self.names()
         close = difflib.get_close_matches(name, names, n=1)
         hint = f"the nearest is {close[0]!r}" if close else f"there are {', '.join(names)}"

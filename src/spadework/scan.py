@@ -107,6 +107,8 @@ def last_box(text: str) -> str | None:
     An escaped brace is part of the content and opens nothing; an unclosed box is none. The last box to close is the
     last one that stands in no other.
     """
+    if "\\boxed" not in text:
+        return None
     text = strip_thinking(text)
     found = ""
     opened: list[int] = []

@@ -27,40 +27,56 @@ class Snapshot:
 
     def __init__(self, root: object, skip: Iterable[object] = ()) -> None:
         """``skip`` names objects that are left as they are, with all that only they reach."""
-        self._restorers: list[Callable[[], None]] = []
-        self._kept: list[Any] = []
+        self._kept: list[tuple[Callable[[Any, Any], object], Any, Any]] = []
+        """How each object is put back, the object, and what it held."""
+        self._alive: list[Any] = []
         """Objects already seen, which must live as long as their ids are compared."""
         seen = {id(one) for one in skip}
         pending: list[Any] = [root]
         while pending:
             one = pending.pop()
-            if id(one) in seen or isinstance(one, str | bytes | int | float | type | ModuleType):
+            if id(one) in seen:
                 continue
             seen.add(id(one))
-            self._kept.append(one)
-            # Most of a state is text and numbers: a look at their exact type is the cheapest way past them.
-            pending += [part for part in self._remember(one) if type(part) not in _ATOMS]
+            self._alive.append(one)
+            # A state is dictionaries and lists of text and numbers. This runs before every call of a tool, so a look at
+            # the exact type is what most of it gets.
+            kind = type(one)
+            if kind is dict:
+                self._kept.append((_refill_mapping, one, list(one.items())))
+                pending += [key for key in one if type(key) not in _ATOMS]
+                inside: Iterable[Any] = one.values()
+            elif kind is list:
+                self._kept.append((_refill_sequence, one, one[:]))
+                inside = one
+            else:
+                inside = self._remember(one)
+            pending += [part for part in inside if type(part) not in _ATOMS]
 
     def restore(self) -> None:
         """Put everything back as it was."""
-        for restorer in self._restorers:
-            restorer()
+        for put_back, one, held in self._kept:
+            put_back(one, held)
 
     def _remember(self, one: Any) -> Iterable[Any]:
-        """Keep the contents of one object, and give what must be looked at next."""
+        """Keep the contents of an object of any kind, and give what must be looked at next."""
+        if isinstance(one, str | bytes | int | float | type | ModuleType):
+            return ()
         if isinstance(one, sqlite3.Connection):
-            self._restorers.append(_database(one))
+            self._kept.append((_restore_database, one, one.serialize()))
             return ()
         if isinstance(one, random.Random):
-            state = one.getstate()
-            self._restorers.append(lambda: one.setstate(state))
+            self._kept.append((random.Random.setstate, one, one.getstate()))
         inside: list[Any] = []
         if isinstance(one, dict):
-            inside += self._mapping(one)
+            self._kept.append((_refill_mapping, one, list(one.items())))
+            inside += [part for item in one.items() for part in item]
         elif isinstance(one, list | bytearray):
-            inside += self._sequence(one)
+            self._kept.append((_refill_sequence, one, one[:]))
+            inside += one
         elif isinstance(one, set | deque):
-            inside += self._collection(one)
+            self._kept.append((_refill_collection, one, list(one)))
+            inside += one
         elif isinstance(one, tuple | frozenset):
             inside += one
         attributes = getattr(one, "__dict__", None)
@@ -68,44 +84,24 @@ class Snapshot:
             inside.append(attributes)
         return inside
 
-    def _mapping(self, one: dict[Any, Any]) -> list[Any]:
-        items = list(one.items())
 
-        def restore() -> None:
-            one.clear()
-            for key, value in items:  # update() of a Counter would add
-                one[key] = value
-
-        self._restorers.append(restore)
-        return [part for item in items for part in item]
-
-    def _sequence(self, one: Any) -> list[Any]:
-        items = one[:]
-
-        def restore() -> None:
-            one[:] = items
-
-        self._restorers.append(restore)
-        return list(items)
-
-    def _collection(self, one: Any) -> list[Any]:
-        items = list(one)
-        add = one.update if isinstance(one, set) else one.extend
-
-        def restore() -> None:
-            one.clear()
-            add(items)
-
-        self._restorers.append(restore)
-        return items
+def _refill_mapping(one: dict[Any, Any], items: list[tuple[Any, Any]]) -> None:
+    one.clear()
+    for key, value in items:  # update() of a Counter would add
+        one[key] = value
 
 
-def _database(connection: sqlite3.Connection) -> Callable[[], None]:
-    """How to put a database back, tables and all, whether the tool has committed or not."""
-    pages = connection.serialize()
+def _refill_sequence(one: Any, items: Any) -> None:
+    one[:] = items
 
-    def restore() -> None:
-        connection.rollback()
-        connection.deserialize(pages)
 
-    return restore
+def _refill_collection(one: set[Any] | deque[Any], items: list[Any]) -> None:
+    one.clear()
+    add = one.update if isinstance(one, set) else one.extend
+    add(items)
+
+
+def _restore_database(connection: sqlite3.Connection, pages: bytes) -> None:
+    """Put a database back, tables and all, whether the tool has committed or not."""
+    connection.rollback()
+    connection.deserialize(pages)

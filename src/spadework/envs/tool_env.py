@@ -94,6 +94,7 @@ class ToolUseBaseEnv:
     def _clear(self) -> None:
         self.turn_count = 0
         self._current_msg = 0
+        self._valid_schemas: dict[int, tuple[Any, dict[str, Any]]] = {}
         self._call_history: list[dict[str, Any]] = []
 
     def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
@@ -155,8 +156,9 @@ class ToolUseBaseEnv:
 
     def _run(self, call: Call) -> Any:
         """The tool's result; where it raises, an ``error``, and the state is as it was before the call."""
-        # The history only grows, and walking it at every call would make a long play quadratic. No tool changes tools.
-        before = Snapshot(self, skip=[self._call_history, self._tools])
+        # The history only grows, and walking it at every call would make a long play quadratic. No tool changes the
+        # tools or the plan.
+        before = Snapshot(self, skip=[self._call_history, self._tools, self._plan, self._valid_schemas])
         try:
             result = self._dispatch(call)
         except (MemoryError, SchemaError):
@@ -169,11 +171,12 @@ class ToolUseBaseEnv:
 
     def _told(self, error: Exception) -> str:
         """What the player reads of an exception: its type and the first line of its message, without the state."""
-        lines = str(error).splitlines()
+        text = str(error)
+        lines = text.splitlines()
         message = lines[0][:_LONGEST_ERROR] if lines else ""
         if any(not isinstance(part, str | int | float) for part in error.args):
             message = ""  # as of ``assert x, self.__dict__``
-        elif any(held and repr(held)[:_TELLING] in str(error) for held in (vars(self), self._state, self._plan)):
+        elif any(_shows(text, held) for held in (vars(self), self._state, self._plan)):
             message = ""
         kind = type(error).__name__
         if isinstance(error, ValueError) and message:
@@ -186,7 +189,15 @@ class ToolUseBaseEnv:
         if method is None or (schemas and call.name not in schemas):
             raise ValueError(f"there is no tool {call.name!r}; there are {', '.join(map(str, schemas))}")
         schema = schemas.get(call.name, {}).get("parameters")
-        return method(**(call.arguments if schema is None else fit(call, schema)))
+        return method(**(call.arguments if schema is None else _fitted(call, self._closed(call.name, schema))))
+
+    def _closed(self, name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """``_closed`` of a tool's schema, which is checked once an episode and not at every call."""
+        known, whole = self._valid_schemas.get(id(schema), (None, {}))
+        if known is not schema:
+            whole = _closed(schema, name)
+            self._valid_schemas[id(schema)] = schema, whole
+        return whole
 
     def _advance(self) -> list[str]:
         """The next instruction, if the current one is met."""
@@ -218,11 +229,11 @@ class ToolUseBaseEnv:
     def _wrong(self, answer: str) -> str:
         """The feedback on a wrong answer; the authors' programs define the method without an argument."""
         feedback: Callable[..., str] = self._incorrect_answer_feedback
-        try:
-            inspect.signature(feedback).bind(answer)
-        except TypeError:
-            return feedback()
-        return feedback(answer)
+        return (
+            feedback(answer)
+            if _takes_answer(getattr(feedback, "__func__", None) or feedback, inspect.ismethod(feedback))
+            else feedback()
+        )
 
     def _share_met(self, answer: str) -> float:
         if not self._user_messages:
@@ -261,16 +272,42 @@ class ToolUseBaseEnv:
         """Nothing is held."""
 
 
+def _shows(text: str, held: Any) -> bool:
+    """Whether a text holds the beginning of what ``held`` looks like in print, which takes long to write out."""
+    if not held or (isinstance(held, dict | list) and not any(mark in text for mark in "{[(")):
+        return False
+    return repr(held)[:_TELLING] in text
+
+
+@functools.cache
+def _takes_answer(feedback: Callable[..., str], is_method: bool) -> bool:
+    """Whether a function takes an argument, besides the object where it is a method's."""
+    try:
+        inspect.signature(feedback).bind(*[None] * (1 + is_method))
+    except TypeError:
+        return False
+    return True
+
+
 def fit(call: Call, schema: Mapping[str, Any]) -> dict[str, Any]:
     """The call's arguments in the form that ``schema`` asks for. What the schema does not name is refused.
 
     Raises ``ValueError`` with a message for the player where they do not fit, and ``SchemaError`` where the schema
     itself is invalid.
     """
+    return _fitted(call, _closed(schema, call.name))
+
+
+def _closed(schema: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The schema of the tool ``name``, checked, so that it refuses what it does not name."""
     whole: dict[str, Any] = {"additionalProperties": False, **schema}
-    check_schema(whole, f"the schema of {call.name}")
+    check_schema(whole, f"the schema of {name}")
+    return whole
+
+
+def _fitted(call: Call, schema: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return dict(coerce(call.arguments, whole))
+        return dict(coerce(call.arguments, schema))
     except ValueError as error:
         message = str(error)
     raise ValueError(message[1:] if message.startswith(".") else f"{call.name} {message}")

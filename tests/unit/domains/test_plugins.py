@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 from pathlib import Path
 
@@ -54,15 +53,16 @@ def test_a_file_is_loaded_once(plugin: Path) -> None:
     assert plugins.find(f"{plugin}:Kept") is plugins.find("my_own_domain.py:Kept")
 
 
-def test_installed_distributions_declare_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = importlib.metadata.EntryPoint("zoo", "spadework.domains.games:GAMES", "spadework.domains")
-
-    def entry_points(**wanted: str) -> list[importlib.metadata.EntryPoint]:
-        return [point] if wanted.get("name", "zoo") == "zoo" and wanted["group"] == "spadework.domains" else []
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+def test_installed_distributions_declare_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "animals-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: animals\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[spadework.domains]\nzoo = spadework.domains.games:GAMES\n")
     plugins = Plugins("domain", "spadework.domains", {"games": "spadework.domains.games:GAMES"})
-    assert plugins.names() == ("games", "zoo")
+    assert "zoo" not in plugins.names()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert plugins.names()[0] == "games"
+    assert "zoo" in plugins.names()
     assert plugins.find("zoo") is GAMES
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spadework.envs.check.findings import Finding
-from spadework.envs.check.players import Play, guesses, oracle, recite, scribbles
+from spadework.envs.check.players import Play, guesses, oracle, recite, scribbles, solve
 from spadework.envs.check.seeds import draw_seeds
 from spadework.envs.domain import Domain
 from spadework.envs.levels import Levels, at_level, levels
@@ -105,8 +105,7 @@ async def _look(
     session, shadow = pair
     turns = min(session.max_turns, settings.limits.max_turns)
     seen = Seen(level)
-    for seed in seeds[: settings.seeds]:
-        seen.solved.append(await oracle(session, shadow, seed, domain, turns))
+    seen.solved += await solve(session, shadow, seeds[: settings.seeds], domain, turns)
     answers = [action for each in seen.solved for action in each.actions]
     rngs = [(seed, random.Random(number)) for number, seed in enumerate(seeds[settings.seeds :])]
     openings = [each.opening for each in await recite(session, [(seed, ()) for seed, _ in rngs])]

@@ -57,6 +57,38 @@ async def recite(session: Session, scripts: Sequence[Script]) -> list[Play]:
     ]
 
 
+async def solve(session: Session, shadow: Session, seeds: Sequence[int], domain: Domain, turns: int) -> list[Play]:
+    """``oracle`` on each of ``seeds``, with one request for all plays.
+
+    What ``solution()`` says is found by playing in ``shadow`` alone. Where that ends and the play does not, because
+    ``solution()`` itself changes the game, the seed is played again step by step.
+    """
+    plays = await recite(session, [(seed, await _advice(shadow, seed, domain, turns)) for seed in seeds])
+    return [
+        each if each.done or len(each.steps) >= turns else await oracle(session, shadow, each.seed, domain, turns)
+        for each in plays
+    ]
+
+
+async def _advice(shadow: Session, seed: int, domain: Domain, turns: int) -> list[str]:
+    await shadow.reset(seed)
+    actions: list[str] = []
+    while len(actions) < turns:
+        actions.append(domain.dialogue.encode(await _solution(shadow, first=not actions)))
+        if (await act(shadow, actions[-1])).done:
+            break
+    return actions
+
+
+async def _solution(shadow: Session, *, first: bool) -> str:
+    answer = await shadow.call("solution")
+    if answer is None and first:
+        raise ProgramError("ENV204", "solution() gave nothing")
+    if not isinstance(answer, str | int | float) or isinstance(answer, bool) or answer == "":
+        raise ProgramError("ENV407", f"solution() gave {answer!r:.80}, not text")
+    return str(answer)
+
+
 async def oracle(
     session: Session,
     shadow: Session,
@@ -77,12 +109,7 @@ async def oracle(
     actions: list[str] = []
     steps: list[Step] = []
     while len(steps) < turns:
-        answer = await shadow.call("solution")
-        if answer is None and not steps:
-            raise ProgramError("ENV204", "solution() gave nothing")
-        if not isinstance(answer, str | int | float) or isinstance(answer, bool) or answer == "":
-            raise ProgramError("ENV407", f"solution() gave {answer!r:.80}, not text")
-        action = domain.dialogue.encode(str(answer))
+        action = domain.dialogue.encode(await _solution(shadow, first=not steps))
         actions.append(slip(action) if slip else action)
         steps.append(replace(await act(session, actions[-1]), info={}))
         if steps[-1].done:

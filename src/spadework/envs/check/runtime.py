@@ -18,7 +18,7 @@ from spadework.envs.check.findings import CODES, Finding, fatal
 from spadework.envs.check.panel import copying, first_play, unfounded, uninformed
 from spadework.envs.check.panel.bench import Bench
 from spadework.envs.check.panel.table import Statistics, Table
-from spadework.envs.check.players import Play, difference, oracle, recite
+from spadework.envs.check.players import Play, difference, recite, solve
 from spadework.envs.check.seeds import draw_seeds
 from spadework.envs.domain import Domain
 from spadework.envs.sandbox.base import Limits, Sandbox, Session
@@ -30,10 +30,11 @@ _PROBES = ("", "probe", "50", "7", "yes", "B", "(1, 2)", "1 2 3", "-0.5", "\\fra
 _TOLD = ("ENV402", "ENV501", "ENV502")
 """Where one of these was found, what else wins or leaks is the same fault once more."""
 
-_ELSEWHERE = "\n" + "\n".join("#" * size for size in range(1, 400)) + "\n"
+_ELSEWHERE = "\n" + "\n".join("#" * size for size in range(1, 460, 8)) + "\n"
 """Appended for the repeat: a sandbox that forks would give every object the address that it had the first time.
 
-The lines of a source are kept in memory, so comments shift what comes after them and give the program no name."""
+The lines of a source are kept in memory, so comments shift what comes after them and give the program no name. The
+allocator has a size for every 16 bytes up to 512, and a line of each size shifts what is kept in that size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +179,7 @@ class _Check:
         """The oracle's play of each seed; returns the instance that lends it its ``solution()``."""
         shadow = await self._open(stack)
         try:
-            for seed in self.seeds:
-                self.solved.append(await oracle(session, shadow, seed, self.domain, self.turns))
+            self.solved += await solve(session, shadow, self.seeds, self.domain, self.turns)
         except ProgramError as error:
             if error.fault.code != "ENV204":
                 raise

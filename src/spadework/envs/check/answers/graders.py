@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from spadework.envs.check.findings import Finding
@@ -13,6 +13,8 @@ from spadework.envs.check.players import Play
 _INTEGER = re.compile(r"[-+]?\d+")
 _DECIMAL = re.compile(r"[-+]?\d*\.\d+")
 _LIST = re.compile(r"\s*[\[(]?\s*\S+(?:\s*,\s*\S+)+\s*[\])]?\s*")
+_FIRST = 3
+"""Seeds on which every kind is tried; one that is graded wrongly there is tried on the others too."""
 ACCEPTED_SHARE = 0.75
 """A kind of near miss that wins on this share of seeds is the grader's fault; below it, another right answer's luck."""
 
@@ -70,8 +72,9 @@ async def check(bench: Bench) -> list[Finding]:
     plays = [(each, answer) for each in bench.solved if each.win and (answer := decode(each.actions[-1]))]
     if len(plays) < 3:
         return []
-    rejected = {kind: [not win for win in wins] for kind, wins in (await _by_kind(bench, plays, equivalents)).items()}
-    accepted = await _by_kind(bench, plays, near_misses)
+    right = await _by_kind(bench, plays, equivalents, wins=True)
+    rejected = {kind: [not win for win in won] for kind, won in right.items()}
+    accepted = await _by_kind(bench, plays, near_misses, wins=False)
     bench.table.rejected += [value for values in rejected.values() for value in values]
     bench.table.accepted += [value for values in accepted.values() for value in values]
     findings = [
@@ -88,15 +91,23 @@ async def check(bench: Bench) -> list[Finding]:
 
 
 async def _by_kind(
-    bench: Bench, plays: Sequence[tuple[Play, str]], vary: Callable[[str], dict[str, str]]
+    bench: Bench, plays: Sequence[tuple[Play, str]], vary: Callable[[str], dict[str, str]], *, wins: bool
 ) -> dict[str, list[bool]]:
-    """Kind of variant -> whether it wins, for each play whose answer has one."""
-    variants = [(kind, each, varied) for each, answer in plays for kind, varied in vary(answer).items()]
-    wins: dict[str, list[bool]] = {}
-    won = await _wins(bench, [(each, varied) for _, each, varied in variants])
-    for (kind, _, _), win in zip(variants, won, strict=True):
-        wins.setdefault(kind, []).append(win)
-    return wins
+    """Kind of variant -> whether it won, for each play in which it was tried; ``wins`` says whether it should."""
+    variants: dict[str, list[tuple[Play, str]]] = {}
+    for each, answer in plays:
+        for kind, varied in vary(answer).items():
+            variants.setdefault(kind, []).append((each, varied))
+    won = await _won_by_kind(bench, {kind: own[:_FIRST] for kind, own in variants.items()})
+    doubtful = {kind: variants[kind][_FIRST:] for kind, first in won.items() if (not wins) in first}
+    for kind, rest in (await _won_by_kind(bench, doubtful)).items():
+        won[kind] += rest
+    return won
+
+
+async def _won_by_kind(bench: Bench, variants: Mapping[str, Sequence[tuple[Play, str]]]) -> dict[str, list[bool]]:
+    won = iter(await _wins(bench, [variant for own in variants.values() for variant in own]))
+    return {kind: [next(won) for _ in own] for kind, own in variants.items()}
 
 
 async def _wins(bench: Bench, variants: Sequence[tuple[Play, str]]) -> list[bool]:

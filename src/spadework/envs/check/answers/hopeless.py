@@ -14,7 +14,7 @@ from itertools import combinations
 
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.panel.bench import Bench
-from spadework.envs.check.players import Play, guesses, oracle, recite, scribbles
+from spadework.envs.check.players import Play, guesses, recite, scribbles, solve
 from spadework.errors import ProgramError
 
 _SEARCHED = 24
@@ -51,7 +51,7 @@ async def _twins(bench: Bench) -> list[tuple[Play, Play]]:
     known = {each.seed: each for each in bench.solved}
     for seed in {seed for pair in pairs for seed in pair} - set(known):
         try:
-            known[seed] = await oracle(bench.session, bench.shadow, seed, bench.domain, bench.turns)
+            (known[seed],) = await solve(bench.session, bench.shadow, [seed], bench.domain, bench.turns)
         except ProgramError as error:
             if error.fault.code != "ENV407":
                 raise
@@ -64,13 +64,21 @@ async def _twins(bench: Bench) -> list[tuple[Play, Play]]:
 
 async def _alike(bench: Bench, one: Play, other: Play) -> bool:
     """Whether every player is shown the same on both seeds until one of the two plays ends."""
-    said = _said(bench, one, other)
-    plays = await recite(bench.session, [(seed, actions) for actions in said for seed in (one.seed, other.seed)])
-    pairs = list(zip(plays[::2], plays[1::2], strict=True))
+    (_, crossed), (crossed_back, _) = winners = await _side_by_side(bench, one, other, [one.actions, other.actions])
     # What one winner says is feedback on the other's seed: "higher" here and "lower" there tell the two apart.
-    (_, crossed), (crossed_back, _) = pairs[:2]
-    pairs.append((crossed, crossed_back))
-    return not any(
+    if _told_apart([*winners, (crossed, crossed_back)]):
+        return False  # mostly so, which spares the many plays below
+    return not _told_apart(await _side_by_side(bench, one, other, _said(bench, one, other)))
+
+
+async def _side_by_side(bench: Bench, one: Play, other: Play, said: Sequence[Sequence[str]]) -> list[tuple[Play, Play]]:
+    """For each list of actions, how it is played on both seeds."""
+    plays = await recite(bench.session, [(seed, actions) for actions in said for seed in (one.seed, other.seed)])
+    return list(zip(plays[::2], plays[1::2], strict=True))
+
+
+def _told_apart(pairs: Sequence[tuple[Play, Play]]) -> bool:
+    return any(
         left != right for first, second in pairs for left, right in zip(_shown(first), _shown(second), strict=False)
     )
 
@@ -81,11 +89,10 @@ def _shown(play: Play) -> list[str]:
 
 
 def _said(bench: Bench, one: Play, other: Play) -> list[Sequence[str]]:
-    """What is said on both seeds: first what wins them, then constants, answers of other seeds, and words shown."""
+    """What is said on both seeds besides what wins them: constants, answers of other seeds, and words shown."""
     answers = ("", "1", "50", "qzx")
     elsewhere = [action for each in bench.solved if each.seed not in (one.seed, other.seed) for action in each.actions]
-    said: list[Sequence[str]] = [one.actions, other.actions]
-    said += [[answer and bench.dialogue.encode(answer)] * bench.turns for answer in answers]
+    said: list[Sequence[str]] = [[answer and bench.dialogue.encode(answer)] * bench.turns for answer in answers]
     for index in range(_GUESSERS):
         said.append(scribbles(random.Random(f"scribbles/{index}"), one.opening, bench.turns, bench.dialogue))
         if elsewhere:

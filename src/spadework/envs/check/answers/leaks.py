@@ -23,7 +23,7 @@ HINT_WORDS = 100
 
 def marked(text: str, answer: str) -> bool:
     """Whether ``answer`` stands in ``text`` behind a word and a sign that mark it as the answer."""
-    if not answer.strip():
+    if not _may_hold(text, answer.strip()):
         return False
     pattern = rf"{_MARKS}{_NOISE}{re.escape(answer.strip())}(?![\w])(?!\.\d)"
     return re.search(pattern, text, re.IGNORECASE) is not None
@@ -31,8 +31,17 @@ def marked(text: str, answer: str) -> bool:
 
 def mentions(text: str, answer: str, exact: bool = False) -> bool:
     """Whether ``answer`` stands in ``text`` as a whole, not inside of a longer word or number; ``exact`` minds case."""
+    if not _may_hold(text, answer.strip()):
+        return False
     pattern = rf"(?<![\w.]){re.escape(answer.strip())}(?![\w])(?!\.\d)"
-    return bool(answer.strip()) and re.search(pattern, text, 0 if exact else re.IGNORECASE) is not None
+    return re.search(pattern, text, 0 if exact else re.IGNORECASE) is not None
+
+
+def _may_hold(text: str, answer: str) -> bool:
+    """Whether it is worth to look closer: every answer has a pattern of its own, and to compile one takes longest."""
+    if text.isascii() and answer.isascii():
+        return bool(answer) and answer.lower() in text.lower()
+    return bool(answer)  # what is one letter in another case is less plain beyond ASCII
 
 
 def prints_formula(observation: str) -> bool:

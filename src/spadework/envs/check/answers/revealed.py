@@ -18,6 +18,8 @@ from spadework.envs.sandbox.base import Step, act
 from spadework.envs.tool_calls import render_call
 from spadework.errors import ProgramError
 
+_SEEDS = 4
+"""Seeds on which an error is made: each takes a request for every step."""
 OWN_SHARE = 0.75
 """Share of the seeds whose feedback must hold their own answer."""
 CROSS_SHARE = 0.4
@@ -56,7 +58,8 @@ async def check(bench: Bench) -> list[Finding]:
     """Err once or twice on each seed, and look for the answer in what comes back before the end."""
     if bench.shadow is None:
         return []
-    told = [one for play in bench.solved if play.win for one in await _err(bench, play)]
+    won = [play for play in bench.solved if play.win]
+    told = [one for play in won[:_SEEDS] for one in await _err(bench, play)]
     findings = []
     kind = _reveals(told, [one.feedback for one in told])
     if kind is not None and await _wins(bench, told):
@@ -71,18 +74,17 @@ async def _err(bench: Bench, play: Play) -> list[_Told]:
     last = bench.dialogue.decode(play.actions[-1])
     if not last or bench.shadow is None:
         return []
-    opened = await bench.session.reset(play.seed)
-    await bench.shadow.reset(play.seed)
+    opened = await bench.shadow.reset(play.seed)
     wrong, steps = [], [opened]
-    for action in _wrong(bench, play):
-        step = await act(bench.session, action)
-        await act(bench.shadow, action)
+    # Where no play takes a second turn, an error ends it too, and only what the first observation came with is left.
+    for action in _wrong(bench, play) if bench.table.goes_on else ():
+        step = await act(bench.shadow, action)
         wrong.append(action)
         steps.append(step)
         if step.done:
             break
     answers = [last]
-    if not steps[-1].done:
+    if wrong and not steps[-1].done:
         answers += await _next_answer(bench)
     hidden = tuple(answer for answer in dict.fromkeys(answers) if not mentions(opened.observation, answer))
     if not hidden:

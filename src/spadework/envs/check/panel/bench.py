@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spadework.envs.check.panel.table import Table
@@ -81,11 +82,33 @@ class Bench:
 
 async def wins_often(bench: Bench, player: Callable[[list[int]], Awaitable[list[bool]]], share: float) -> bool:
     """Whether a player, who tells which seeds it wins, wins at least ``share``; stops as soon as that is decided."""
-    seeds, may_lose = [bench.seed(index) for index in range(SEEDS)], math.floor(SEEDS * (1 - share) + 1e-9)
+    seeds, may_lose = [bench.seed(index) for index in range(SEEDS)], _may_lose(share)
     while seeds and may_lose >= 0:
         now, seeds = seeds[: may_lose + 1], seeds[may_lose + 1 :]  # fewer cannot decide
         may_lose -= (await player(now)).count(False)
     return may_lose >= 0
+
+
+async def says_what_wins(
+    bench: Bench, name: str, players: Mapping[str, Callable[[str], str]], share: float
+) -> str | None:
+    """The first of ``players`` who wins at least ``share`` by what it takes out of the opening and says for ever.
+
+    Nearly all of them lose so many of the first plays that they cannot, and those plays are one request.
+    """
+    first = [bench.seed(index) for index in range(_may_lose(share) + 1)]
+    openings = await bench.openings(first)
+    sayings = [(seed, action_for(openings[seed])) for action_for in players.values() for seed in first]
+    won = iter(await bench.wins(name, [(seed, [action] * bench.turns) for seed, action in sayings]))
+    hopeful = [player for player in players if sum(next(won) for _ in first)]
+    for player in hopeful:
+        if await wins_often(bench, partial(say, bench, name, players[player]), share):
+            return player
+    return None
+
+
+def _may_lose(share: float) -> int:
+    return math.floor(SEEDS * (1 - share) + 1e-9)
 
 
 async def say(bench: Bench, name: str, action_for: Callable[[str], str], seeds: list[int]) -> list[bool]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from spadework.envs.check.answers.leaks import marked
 from spadework.envs.check.findings import Finding
-from spadework.envs.check.panel.bench import Bench, say, wins_often
+from spadework.envs.check.panel.bench import Bench, says_what_wins, wins_often
 from spadework.envs.check.players import COPIERS, recite
 
 
@@ -22,11 +22,13 @@ async def _copied(bench: Bench) -> list[Finding]:
     shown = [answer for each, answer in plays if marked(each.opening, answer)]
     if plays and len(shown) >= bench.settings.min_copied_wins * len(plays):
         return [Finding("ENV501", f"the first observation marks {shown[0]!r:.60} as the answer")]
-    for copier in COPIERS:
-        copying = partial(say, bench, "copier", partial(_copied_by, copier, bench))
-        if await wins_often(bench, copying, bench.settings.min_copied_wins):
-            return [Finding("ENV501", f"repeating the {copier.__name__.replace('_', ' ')} of what is shown wins")]
-    return []
+    players = {_what(copier): partial(_copied_by, copier, bench) for copier in COPIERS}
+    winner = await says_what_wins(bench, "copier", players, bench.settings.min_copied_wins)
+    return [Finding("ENV501", f"repeating the {winner} of what is shown wins")] if winner else []
+
+
+def _what(copier: Callable[[str], str | None]) -> str:
+    return copier.__name__.replace("_", " ")
 
 
 def _copied_by(copier: Callable[[str], str | None], bench: Bench, text: str) -> str:
@@ -45,8 +47,7 @@ async def _feedback(bench: Bench) -> list[Finding]:
             continue  # it finds nothing, or the same as another
         tried.append(copies)
         if await wins_often(bench, partial(_err, bench, copier, told), bench.settings.min_copied_wins):
-            what = copier.__name__.replace("_", " ")
-            return [Finding("ENV502", f"erring once and repeating the {what} of the feedback wins")]
+            return [Finding("ENV502", f"erring once and repeating the {_what(copier)} of the feedback wins")]
     return []
 
 

@@ -7,6 +7,7 @@ answer in the reply pays all numbers at once.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.panel.bench import SEEDS, Bench
@@ -30,10 +31,12 @@ ANSWERS = {
 }
 """Description -> answer."""
 
-_FIRST = 3
+_FIRST = 2
 """Seeds on which each is tried; one that wins there is tried on ``SEEDS``."""
-_LONG_TURNS = 2
-"""Turns for which a long text is said."""
+_TURNS = 3
+"""Turns for which each is said: a grader that pays nonsense pays it as soon as it is asked."""
+_LONG = 1_000
+"""Characters of a text that is said for one turn less."""
 _FATAL = ("ENV205", "ENV206", "ENV207", "ENV208")
 """Faults after which an instance cannot be played on."""
 
@@ -82,17 +85,23 @@ async def _judge(bench: Bench, what: str) -> list[Finding]:
 
 
 def _descriptions(bench: Bench) -> list[str]:
-    """Those that the domain can say: a brace that is not closed, for one, ends a box."""
-    sayable = [what for what, answer in ANSWERS.items() if _sayable(bench.dialogue, answer)]
-    return [*sayable, "the first observation"]
+    """Those that the domain can say, and the one that each task says of itself."""
+    return [*_actions(bench.dialogue), "the first observation"]
 
 
-def _sayable(dialogue: Dialogue, answer: str) -> bool:
-    return bool(dialogue.action(dialogue.encode(answer)))
+@cache
+def _actions(dialogue: Dialogue) -> dict[str, str]:
+    """Description -> action, of answers that the domain can say: a brace that is not closed, for one, ends a box."""
+    actions = {what: _action(dialogue, answer) for what, answer in ANSWERS.items()}
+    return {what: action for what, action in actions.items() if action}
+
+
+def _action(dialogue: Dialogue, answer: str) -> str:
+    action = dialogue.encode(answer)
+    return action if dialogue.action(action) else ""
 
 
 def _script(bench: Bench, seed: int, what: str, openings: Mapping[int, str]) -> Script:
-    answer = ANSWERS.get(what) or openings[seed]
-    action = bench.dialogue.encode(answer) if _sayable(bench.dialogue, answer) else ""
-    turns = bench.turns if len(answer) < 1_000 else min(bench.turns, _LONG_TURNS)
-    return seed, [action] * turns
+    known = _actions(bench.dialogue)
+    action = known[what] if what in known else _action(bench.dialogue, openings[seed])
+    return seed, [action] * min(bench.turns, _TURNS - (len(action) > _LONG))

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from spadework.envs.check.findings import Finding
-from spadework.envs.check.panel.bench import SEEDS, Bench, say, wins_often
+from spadework.envs.check.panel.bench import SEEDS, Bench, says_what_wins
 from spadework.envs.check.players import guesses, scribbles
 from spadework.envs.sandbox.base import Script
 
 
 async def check(bench: Bench) -> list[Finding]:
     """Every one of these players in turn."""
-    return [finding for one in (_noop, _constant, _gibberish, _random) for finding in await one(bench)]
+    return [finding for one in (_noop, _nonsense, _constant, _random) for finding in await one(bench)]
 
 
 async def _noop(bench: Bench) -> list[Finding]:
@@ -33,11 +33,14 @@ async def _noop(bench: Bench) -> list[Finding]:
 
 async def _constant(bench: Bench) -> list[Finding]:
     common = [answer for answer, _ in Counter(bench.answers()).most_common(2)]
-    for answer in dict.fromkeys([*common, "qzx", "1"]):
-        stubborn = partial(say, bench, "constant", partial(_same, bench.dialogue.encode(answer)))
-        if await wins_often(bench, stubborn, bench.settings.max_constant_wins):
-            return [Finding("ENV404", f"{answer!r:.60} wins on nearly every one of {SEEDS} seeds")]
-    return []
+    return await _stubborn(bench, [*common, "1"])
+
+
+async def _stubborn(bench: Bench, answers: Sequence[str]) -> list[Finding]:
+    """A player who says one thing for ever must not win nearly every time."""
+    players = {answer: partial(_same, bench.dialogue.encode(answer)) for answer in answers}
+    winner = await says_what_wins(bench, "constant", players, bench.settings.max_constant_wins)
+    return [] if winner is None else [Finding("ENV404", f"{winner!r:.60} wins on nearly every one of {SEEDS} seeds")]
 
 
 def _same(action: str, opening: str) -> str:
@@ -79,11 +82,13 @@ async def _random_scripts(bench: Bench, kind: str, seeds: Sequence[int]) -> list
     return [(seed, scribbles(rng, openings[seed], bench.turns, bench.dialogue)) for seed, rng in rngs]
 
 
-async def _gibberish(bench: Bench) -> list[Finding]:
+async def _nonsense(bench: Bench) -> list[Finding]:
     """Nonsense must win nowhere: a seed that pays it is a free win inside of an honest mean."""
-    nonsense, seeds = bench.dialogue.encode("qzx"), bench.seeds
-    wins = await bench.wins("gibberish", [(seed, [nonsense] * bench.turns) for seed in seeds])
+    nonsense, seeds = "qzx", bench.seeds
+    wins = await bench.wins("gibberish", [(seed, [bench.dialogue.encode(nonsense)] * bench.turns) for seed in seeds])
     won = [seed for seed, win in zip(seeds, wins, strict=True) if win]
-    if not won or len(won) == len(seeds):
+    if not won:
         return []
+    if len(won) == len(seeds):
+        return await _stubborn(bench, [nonsense])
     return [Finding("ENV408", f"nonsense wins on seed {won[0]}, though not on every seed")]

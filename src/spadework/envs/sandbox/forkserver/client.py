@@ -193,19 +193,19 @@ class ForkServer:
         return zygote
 
     def _template(self, source: str, limits: Limits, zygote: ZygoteProcess) -> _Template:
-        key = (hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest(), limits)
+        key = (_digest(source), limits)
         template = self._templates.get(key)
         if template is None or template.instance.fault is not None or template.zygote.dead:
             instance = zygote.spawn(limits, template=True)
-            template = _Template(zygote, instance, asyncio.create_task(self._load(instance, source, key[0])))
+            template = _Template(zygote, instance, asyncio.create_task(self._load(instance, source)))
             self._templates[key] = template
         self._templates.move_to_end(key)
         self._evict()
         return template
 
-    async def _load(self, instance: Instance, source: str, digest: str = "") -> Instance:
+    async def _load(self, instance: Instance, source: str) -> Instance:
         """Start and load, by way of the code cache."""
-        digest = digest or hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = _digest(_without_last_comments(source))
         await _or_close(instance, instance.start())
         code = self._code.get(digest)
         if code is None:
@@ -232,6 +232,22 @@ class ForkServer:
         idle = [key for key, template in self._templates.items() if not template.users and template.loaded.done()]
         for key in idle[:beyond]:
             self._templates.pop(key).instance.fail(SandboxError(CLOSED, "the template is not needed any more"))
+
+
+def _digest(source: str) -> str:
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _without_last_comments(source: str) -> str:
+    """The source up to its last line of code: no comment below it changes what it compiles to."""
+    end = len(source)
+    while end:
+        start = source.rfind("\n", 0, end - 1) + 1
+        line = source[start:end].strip()
+        if line and not line.startswith("#"):
+            break
+        end = start
+    return source[:end]
 
 
 def _succeeded(task: asyncio.Task[ZygoteProcess]) -> bool:

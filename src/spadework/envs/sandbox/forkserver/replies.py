@@ -15,6 +15,9 @@ from spadework.envs.sandbox.base import Script, Step
 from spadework.envs.sandbox.forkserver.inside import wire
 from spadework.text import clean_json
 
+_REMEMBERED = 16_384
+"""Bytes up to which decoded JSON is kept: every instance keeps one."""
+
 
 class Reply(NamedTuple):
     """What a child answered, checked."""
@@ -36,6 +39,8 @@ class Replies:
         self._max_observation = max_observation
         self._buffer = bytearray()
         self._request = self._operation = 0
+        self._told: tuple[bytes, Mapping[str, Any]] = b"", {}
+        """The JSON that was decoded last, and what it held: one reset after the other tells the same tools."""
         self._most_early = 0
         """Replies to the current request that may come before its last one."""
 
@@ -85,6 +90,13 @@ class Replies:
         return text
 
     def _json(self, told: bytes) -> Mapping[str, Any]:
+        if len(told) > _REMEMBERED:
+            return self._decoded(told)
+        if told != self._told[0]:
+            self._told = told, self._decoded(told)
+        return self._told[1]
+
+    def _decoded(self, told: bytes) -> Mapping[str, Any]:
         excess = "" if self._operation == wire.COMPILE else wire.json_excess(told)
         if excess:
             raise ValueError(f"a reply that tells {excess}")

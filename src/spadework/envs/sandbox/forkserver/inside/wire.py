@@ -64,8 +64,8 @@ def json_excess(data: bytes) -> str:
     """What the JSON part of a reply has too much of; empty where it may be decoded. It only counts marks."""
     if len(data) > MAX_JSON:
         return f"{len(data)} bytes; the limit is {MAX_JSON}"
-    if _most_values(data) <= MAX_NESTED:
-        return ""
+    if _openings(data) <= MAX_NESTED and _most_values(data) <= MAX_VALUES:
+        return ""  # even with those that stand in text
     bare = _STRING.sub(b"", data)
     if _most_values(bare) > MAX_VALUES:
         return f"more than {MAX_VALUES} values"
@@ -78,5 +78,10 @@ def json_excess(data: bytes) -> str:
 
 
 def _most_values(data: bytes) -> int:
-    """An upper bound of the number of values, and so of how deep they stand in each other."""
-    return data.count(b",") + data.count(b"[") + data.count(b"{") + 1
+    """An upper bound of the number of values."""
+    return data.count(b",") + _openings(data) + 1
+
+
+def _openings(data: bytes) -> int:
+    """The number of lists and objects, and so an upper bound of how deep they stand in each other."""
+    return data.count(b"[") + data.count(b"{")
