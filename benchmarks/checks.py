@@ -1,7 +1,11 @@
-"""Two thousand checks in one go: environments a second, and whether memory stays flat.
+"""Two thousand checks in one go: environments a second, whether memory stays flat, and what a check costs in starts.
 
 Every program is one of the bundled examples with a comment of its own, so that no cache knows it, run through the whole
 check: static rules, six seeds twice, the panel of oracle, no-op, random and copying players, and the graders.
+
+The cost is the CPU of a check over that of starting the same programs once, which is the unit in which plays are paid
+for too. Before the checker looked for hopeless tasks, told answers and graders that pay for anything, a check took 23
+starts for a game and 56 for a tool world, by this script on the same machine; the bars allow a third more.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from figures import Figure, most, report, told
+from sandbox import measured
 
 from spadework.envs.check.findings import Finding, fatal
 from spadework.envs.check.program import check_program, in_order
@@ -25,13 +30,21 @@ from spadework.resources import shipped
 
 JOBS = 8
 SLICES = 10
+PRICED = 24
+"""Programs of each domain whose checks are compared with starts."""
+STARTS = 10
+"""Starts of each of them."""
+
+
+def bundled(*folders: str) -> list[str]:
+    """The sources of bundled examples."""
+    root = shipped("examples") / "environments"
+    return [path.read_text("utf-8") for path in sorted(path for name in folders for path in (root / name).glob("*.py"))]
 
 
 def programs(count: int) -> Iterator[str]:
     """Bundled examples of both domains in turn, each with a number of its own."""
-    folder = shipped("examples") / "environments"
-    files = sorted([*(folder / "games").glob("*.py"), *(folder / "tool_use").glob("*.py")])
-    sources = [path.read_text("utf-8") for path in files]
+    sources = bundled("games", "tool_use")
     for number, source in enumerate(islice(cycle(sources), count)):
         yield f"{source}\n# number {number}\n"
 
@@ -53,6 +66,24 @@ def _read(path: Path) -> str:
         return path.read_text()
     except OSError:
         return ""
+
+
+async def price(folder: str) -> float:
+    """CPU of checking programs of ``folder``, over the CPU of starting each once."""
+    sources, settings = bundled(folder)[:PRICED], RuntimeChecks(seeds=6)
+    async with ForkServer() as sandbox:
+        await _start(sandbox, sources[0])
+        with measured() as checks:
+            async for _ in in_order(sources, lambda source: check_program(sandbox, source, settings), JOBS):
+                pass
+        with measured() as starts:
+            async for _ in in_order(sources * STARTS, lambda source: _start(sandbox, source), JOBS):
+                pass
+    return STARTS * float(checks.cpu) / float(starts.cpu)
+
+
+async def _start(sandbox: ForkServer, source: str) -> None:
+    await (await sandbox.open(source, RuntimeChecks().limits)).close()
 
 
 async def _checked(count: int) -> AsyncIterator[tuple[Finding, ...]]:
@@ -89,7 +120,11 @@ async def run(count: int) -> list[Figure]:
 
 def measure(quick: bool) -> Iterable[Figure]:
     """All figures."""
-    return asyncio.run(run(200 if quick else 2_000))
+    return [
+        most("a game's check, in starts of it", asyncio.run(price("games")), "starts", 30),
+        most("a tool world's check, in starts of it", asyncio.run(price("tool_use")), "starts", 74),
+        *asyncio.run(run(200 if quick else 2_000)),
+    ]
 
 
 if __name__ == "__main__":

@@ -11,10 +11,11 @@ import random
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-_ATOMS = frozenset({str, int, float, bool, bytes, type(None)})
+_ATOMS = frozenset({str, int, float, bool, bytes, type(None), FunctionType, MethodType})
+"""Types of what holds nothing that is put back."""
 
 
 class Snapshot:

@@ -23,6 +23,7 @@ _LONGEST_ERROR = 200
 """Characters of an exception's message that reach the player."""
 _TELLING = 40
 """Characters by which the beginning of the state is known in a message, even where it was shortened."""
+_FLAT = frozenset({str, int, float, bool, type(None)})
 
 
 class ToolUseBaseEnv:
@@ -166,7 +167,7 @@ class ToolUseBaseEnv:
         except Exception as error:  # noqa: BLE001 - a tool's fault is for the player to see and to mend
             before.restore()
             result = {"error": self._told(error)}
-        self._call_history.append({"name": call.name, "arguments": call.arguments, "result": copy.deepcopy(result)})
+        self._call_history.append({"name": call.name, "arguments": call.arguments, "result": _copied(result)})
         return result
 
     def _told(self, error: Exception) -> str:
@@ -270,6 +271,13 @@ class ToolUseBaseEnv:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _copied(result: Any) -> Any:
+    """A copy that no later change of the state reaches; most results are flat, which is copied at once."""
+    if type(result) is dict and all(type(value) in _FLAT for value in result.values()):
+        return result.copy()
+    return copy.deepcopy(result)
 
 
 def _shows(text: str, held: Any) -> bool:
