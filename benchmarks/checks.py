@@ -34,6 +34,8 @@ PRICED = 24
 """Programs of each domain whose checks are compared with starts."""
 STARTS = 10
 """Starts of each of them."""
+TURNS = 4
+"""Times that both are measured; the least counts."""
 
 
 def bundled(*folders: str) -> list[str]:
@@ -73,13 +75,18 @@ async def price(folder: str) -> float:
     sources, settings = bundled(folder)[:PRICED], RuntimeChecks(seeds=6)
     async with ForkServer() as sandbox:
         await _start(sandbox, sources[0])
-        with measured() as checks:
-            async for _ in in_order(sources, lambda source: check_program(sandbox, source, settings), JOBS):
-                pass
-        with measured() as starts:
-            async for _ in in_order(sources * STARTS, lambda source: _start(sandbox, source), JOBS):
-                pass
-    return STARTS * float(checks.cpu) / float(starts.cpu)
+        checks, starts = [], []
+        for turn in range(TURNS):
+            new = [f"{source}\n# turn {turn}\n" for source in sources]
+            with measured() as spent:
+                async for _ in in_order(new, lambda source: check_program(sandbox, source, settings), JOBS):
+                    pass
+            checks.append(float(spent.cpu))
+            with measured() as spent:
+                async for _ in in_order(new * STARTS, lambda source: _start(sandbox, source), JOBS):
+                    pass
+            starts.append(float(spent.cpu) / STARTS)
+    return min(checks) / min(starts)
 
 
 async def _start(sandbox: ForkServer, source: str) -> None:

@@ -59,11 +59,11 @@ async def _random(bench: Bench) -> list[Finding]:
 async def _chance(bench: Bench, kind: str) -> tuple[int, int]:
     """Wins and plays of a random player; no wins where their share is small enough.
 
-    A share that looks too large is looked at again with five times the plays, and must then be so beyond two
+    A share that looks too large is looked at again with eight times the plays, and must then be so beyond two
     standard errors.
     """
     settings, wins, plays, share = bench.settings, 0, 0, bench.settings.max_random_wins
-    for total, errors in ((settings.random_plays, 0), (5 * settings.random_plays, 2)):
+    for total, errors in ((settings.random_plays, 0), (8 * settings.random_plays, 2)):
         allowed = math.floor(total * share + errors * math.sqrt(total * share * (1 - share)) + 1e-9)
         while plays < total and (undecided := wins + total - plays - allowed) > 0:
             seeds = [bench.seed(plays + index) for index in range(min(undecided, total - plays))]
