@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from operator import attrgetter
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,6 +15,7 @@ from tests.runs import story
 from spadework.cli import main
 from spadework.config.files import override_config
 from spadework.domains.games_demo import PROGRAM
+from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.runs.tables import read_episodes, read_sequences
 from spadework.selfplay.pool.files import load_pool
@@ -143,8 +145,14 @@ def test_rows_are_exported(run: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "e.jsonl").read_text().splitlines()) == sum(row["episodes"] for row in store.rows("plays"))
     assert len((tmp_path / "v.jsonl").read_text().splitlines()) == len(store.rows("environments"))
     assert main(["export", str(run), "--what", "environments", "--out", str(tmp_path / "pool")]) == 0
-    assert {e.id for e in load_pool(tmp_path / "pool")} == {row["id"] for row in store.rows("environments")}
+    programs = sorted((tmp_path / "pool").glob("*.py"))
+    assert len(programs) == len(store.rows("environments"))
+    assert all("class " in path.read_text("utf-8") for path in programs)
+    assert sorted(load_pool(tmp_path / "pool"), key=attrgetter("id")) == sorted(
+        {one.id: one for one in read_environments(store)}.values(), key=attrgetter("id")
+    )
     store.close()
+    assert main(["export", str(run), "--what", "environments", "--out", str(tmp_path / "pool")]) == 2
     assert main(["export", str(run), "--what", "episodes", "--out", str(tmp_path / "pool")]) == 2
 
 
@@ -199,12 +207,22 @@ def test_a_broken_program_says_why_and_a_program_is_called_by_its_file(
 
 
 def test_a_person_plays(pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("builtins.input", lambda prompt: "1")
+    prompts: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda prompt: (prompts.append(prompt), "1")[1])
     assert main(["play", str(pool), "--config", "scripted", "--human", "--arm", "hinted"]) == 0
     said = capsys.readouterr().out
     assert "Add " in said
     assert "HINT: " in said
     assert "truncated after 2 turns: return 0" in said
+    assert r"a line is sent as \boxed{LINE}" in said
+    assert prompts == ["(2 turns left) > ", "(1 turn left) > "]
+
+
+def test_episodes_are_printed_on_request(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", str(pool), "--config", "scripted", "-n", "1", "--arm", "unhinted", "--transcript"]) == 0
+    said = capsys.readouterr().out
+    assert said.count(", unhinted, seed ") == len(load_pool(pool))
+    assert "--- turn 1: the agent" in said and "\\boxed{" in said
 
 
 @pytest.mark.parametrize("replacement", ["true", "false"])

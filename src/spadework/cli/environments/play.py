@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +18,7 @@ from rich.table import Table
 from spadework import build
 from spadework.cli.environments.model import add_model, model_config
 from spadework.cli.environments.names import shown_names
+from spadework.cli.environments.transcript import transcripts
 from spadework.cli.faults import print_faults
 from spadework.cli.ticker import Ticker
 from spadework.config import RunConfig
@@ -47,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--levels", type=_levels, default=(), metavar="0,3,6", help="play at these levels of difficulty"
     )
     parser.add_argument("--out", type=Path, metavar="FILE.parquet", help="write the episodes")
+    parser.add_argument("--transcript", action="store_true", help="print every episode, turn by turn")
     parser.add_argument("--human", action="store_true", help="play the first environment yourself, at the terminal")
 
 
@@ -72,6 +75,9 @@ def run(args: argparse.Namespace) -> int:
     if args.human:
         _print_end(console, episodes[0])
         return 0
+    if args.transcript:
+        for line in transcripts(shown_names(environments), episodes):
+            console.print(line, markup=False, soft_wrap=True)
     return _print_played(console, environments, episodes, args.levels)
 
 
@@ -146,14 +152,23 @@ async def _by_model(config: RunConfig, plays: Sequence[Play], console: Console) 
 
 
 async def _by_hand(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
-    dialogue = find_domain(plays[0].environment.domain).dialogue
-
-    def ask(text: str) -> str:
-        console.print(text, markup=False, soft_wrap=True)
-        return dialogue.encode(input("> "))
-
+    """One episode with a person, who is told what is played, in which form, and how many turns are left."""
+    environment = plays[0].environment
+    dialogue = find_domain(environment.domain).dialogue
     sandbox = build.build_sandbox(config)
     try:
+        session = await sandbox.open(environment.source, build.build_limits(config))
+        turns = session.max_turns
+        await session.close()
+        name = shown_names([environment])[environment.id]
+        console.print(f"{name}: a line is sent as {dialogue.encode('LINE')}; Ctrl-D ends the game", markup=False)
+        asked = count()
+
+        def ask(text: str) -> str:
+            console.print(text, markup=False, soft_wrap=True)
+            left = turns - next(asked)
+            return dialogue.encode(input(f"({left} {'turn' if left == 1 else 'turns'} left) > "))
+
         return await _play(config, plays, build.build_human(ask), sandbox, lambda episode: None)
     finally:
         await sandbox.close()

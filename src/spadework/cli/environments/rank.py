@@ -95,9 +95,10 @@ def _items(paths: Sequence[Path]) -> list[Item]:
     items: list[Item] = []
     for path in paths:
         items += load_prompts(path) if path.suffix == ".jsonl" else load_pool(path)
-    bare = [item.id for item in items if not item.hint]
+    bare = [item for item in items if not item.hint]
     if bare:
-        raise ConfigError(f"{len(bare)} of {len(items)} items have no hint, the first {bare[0]!r}: nothing to rank by")
+        first = _names(bare)[bare[0].id]
+        raise ConfigError(f"{len(bare)} of {len(items)} items have no hint, the first {first!r}: nothing to rank by")
     return items
 
 

@@ -15,6 +15,7 @@ from spadework.runs.reading import read_environments
 from spadework.runs.store import RunStore
 from spadework.runs.tables import EPISODES, SEQUENCES
 from spadework.selfplay.pool.files import load_pool, write_pool
+from spadework.selfplay.pool.folder import write_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help=".jsonl or .parquet; for environments also a folder; for the model a new folder",
+        help=".jsonl or .parquet; for environments also a new folder of programs; for the model a new folder",
     )
     parser.add_argument("--checkpoint", default="last", metavar="WHICH", help=f"for the model, {WHICH}")
 
@@ -68,7 +69,9 @@ def _export(store: RunStore, what: str, out: Path) -> int:
     environments = list({environment.id: environment for environment in read_environments(store)}.values())
     if out.suffix == ".jsonl":
         return write_jsonl(out, ({**dataclasses.asdict(one), "sha256": one.sha256} for one in environments))
-    write_pool(out if out.suffix else out / "environments.parquet", environments)
+    if not out.suffix:
+        return write_folder(out, environments)
+    write_pool(out, environments)
     return len(environments)
 
 

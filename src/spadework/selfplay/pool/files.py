@@ -75,7 +75,7 @@ def read_pool(path: Path) -> Iterator[PoolEntry]:
     if named is not None:
         yield from (PoolEntry(environment.id, environment) for environment in packaged_pool(named))
     elif not path.exists():
-        raise ConfigError(f"{path}: there is no such pool")
+        raise ConfigError(f"{path}: there is no such file, folder or pool")
     elif (path / "run.sqlite").is_file():
         yield from _run(path)
     elif path.is_dir():
