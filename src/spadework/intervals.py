@@ -20,6 +20,8 @@ from functools import lru_cache
 import numpy as np
 
 UNBOUNDED = (-math.inf, math.inf)
+_REGRETS = (-2.0, 2.0)
+"""The range of a difference of two returns, each in [-1, 1]."""
 """The range of a quantity of which nothing is known."""
 
 
@@ -68,6 +70,15 @@ def bounded(found: Interval, low: float, high: float, confidence: float = 0.95) 
     if _are_equal(found):
         return equal_values_interval(found.mean, found.n, low, high, confidence)
     return Interval(found.mean, max(low, found.low), min(high, found.high), found.sd, found.n)
+
+
+def bounded_regret(found: Interval) -> Interval:
+    """``bounded`` for a difference of two mean returns, which lie in [-1, 1] unless rewards add up beyond that.
+
+    Where they did, no range is known, and equal values leave the ends unknown.
+    """
+    low, high = _REGRETS
+    return bounded(found, *(_REGRETS if low <= found.mean <= high else UNBOUNDED))
 
 
 def difference_interval(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from spadework.intervals import (
+    bounded_regret,
     difference_interval,
     equal_values_interval,
     mean_interval,
@@ -140,3 +141,11 @@ def test_bounded_means_are_covered_as_often_as_they_say():
             found = share_interval(wins, 12)
             inside += found.low <= truth <= found.high
         assert inside / 400 >= 0.95
+
+
+def test_a_regret_that_every_seed_shares_has_an_interval_with_a_width() -> None:
+    found = bounded_regret(t_interval([0.0] * 8))
+    assert -2 < found.low < 0 < found.high < 2
+    assert bounded_regret(t_interval([1.0] * 8)).low < 1.0
+    added_up = bounded_regret(t_interval([5.0, 5.0]))
+    assert math.isnan(added_up.low) and math.isnan(added_up.high)

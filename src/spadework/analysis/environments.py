@@ -8,13 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spadework.analysis.designs import ACCEPTED
-from spadework.intervals import UNBOUNDED, Interval, bounded
+from spadework.intervals import Interval, bounded_regret
 from spadework.runs.store import RunStore
 
 Row = dict[str, Any]
 REJECTED = "rejected"
-REGRETS = (-2.0, 2.0)
-"""The range of a difference of two returns, each in [-1, 1]."""
 
 _ENVIRONMENTS = """SELECT id, min(cycle) AS cycle, skill, domain, document_id AS document, design_id AS design, parents
     FROM environments GROUP BY id ORDER BY min(cycle), rowid"""
@@ -98,7 +96,7 @@ def _shown(regret: Mapping[str, Any]) -> Interval:
     if "low" not in known or "high" not in known:
         return Interval(known.get("mean", math.nan))
     found = Interval(**known, sd=(known["high"] - known["low"]) / 2, n=regret["n"])
-    return bounded(found, *(REGRETS if REGRETS[0] <= found.mean <= REGRETS[1] else UNBOUNDED))
+    return bounded_regret(found)
 
 
 def design_rows(store: RunStore, name: str | None = None) -> list[Row]:

@@ -18,7 +18,7 @@ from spadework.envs.registry import DEFAULT_DOMAIN
 from spadework.envs.sandbox.base import Sandbox
 from spadework.episode import first_observation
 from spadework.errors import FaultError, blames_machinery, causes
-from spadework.intervals import Interval, welch_interval
+from spadework.intervals import Interval, bounded_regret, difference_interval
 from spadework.policies.base import Message, Policy
 from spadework.ranking.answers import Grader, Prompt
 from spadework.rollout import PlaySettings
@@ -140,7 +140,7 @@ async def _play_environment(table: Table, environment: Environment, place: int) 
     arms: dict[str, Group] = {group.arm: group for group in group_episodes(episodes)}
     seen = estimate(arms)
     faults = [episode.fault for episode in episodes if episode.fault is not None]
-    return _Seen(seen.unhinted_return, arms["hinted"].mean_return, seen.regret, faults)
+    return _Seen(seen.unhinted_return, arms["hinted"].mean_return, bounded_regret(seen.regret), faults)
 
 
 async def _play_prompt(table: Table, prompt: Prompt, place: int) -> _Seen:
@@ -158,7 +158,7 @@ async def _play_prompt(table: Table, prompt: Prompt, place: int) -> _Seen:
     arms: tuple[Arm, Arm] = ("hinted", "unhinted")
     await asyncio.gather(*(ask(arm, index) for arm in arms for index in range(table.episodes)))
     hinted, unhinted = scores["hinted"], scores["unhinted"]
-    return _Seen(_mean(unhinted), _mean(hinted), welch_interval(hinted, unhinted), faults)
+    return _Seen(_mean(unhinted), _mean(hinted), difference_interval(hinted, unhinted, 0.0, 1.0), faults)
 
 
 async def _ask(table: Table, prompt: Prompt, arm: Arm, key: Key) -> float:

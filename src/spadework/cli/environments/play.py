@@ -25,7 +25,7 @@ from spadework.config import RunConfig
 from spadework.envs.registry import find_domain
 from spadework.envs.sandbox.base import Sandbox
 from spadework.errors import ConfigError, RunError, cause_lines, causes
-from spadework.intervals import Interval, welch_interval
+from spadework.intervals import Interval, bounded_regret, welch_interval
 from spadework.jobs.engine import open_policy
 from spadework.policies.base import Policy
 from spadework.rollout import Play
@@ -204,7 +204,7 @@ def _table(environments: Sequence[Environment], names: Mapping[str, str], episod
         arms = played.get(environment.id, {})
         rates = [_number(arms[arm].win_rate if arm in arms else math.nan) for arm in ("unhinted", "hinted")]
         faults = sum(len(group.episodes) - len(group.valid) for group in arms.values())
-        regret = paired_regret(arms)
+        regret = bounded_regret(paired_regret(arms))
         counts = " + ".join(str(len(arms[arm].valid)) for arm in ("unhinted", "hinted") if arm in arms)
         figures = [counts, *rates, _number(regret.mean), _ends(regret), str(faults)]
         table.add_row(names[environment.id], environment.skill or "–", *figures)
