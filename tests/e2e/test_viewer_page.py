@@ -337,3 +337,34 @@ def test_every_page_fits_and_can_be_reached_by_keyboard(browser: Any, viewer: Vi
                 .filter(e => !(e.innerText || e.getAttribute('aria-label') || e.labels?.length)).map(e => e.outerHTML)""")
             assert unnamed == [], place
             assert page.locator("h1").count() == 1
+
+
+PAGES = (
+    "",
+    "#/environments?run=0",
+    "#/environment?run=0&id=breaker",
+    "#/episodes?run=0&cycle=0",
+    "#/curriculum?run=0",
+    "#/rejections?run=0",
+    "#/evaluation",
+)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_to_complain_of(browser: Any, viewer: Viewer, scheme: str, width: int) -> None:
+    """The rules of axe-core for WCAG 2.1 A and AA, on every page: ``pip install axe-playwright-python`` carries it."""
+    axe = pytest.importorskip("axe_playwright_python", reason="needs axe: pip install axe-playwright-python")
+    source = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
+    found = []
+    for address in PAGES:
+        with opened(browser, viewer.address + address, width, color_scheme=scheme) as page:
+            page.wait_for_timeout(300)
+            page.evaluate(source)
+            result = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
+            assert len(result["passes"]) >= 10, address  # it looked
+            found += [
+                (address, one["id"], one["nodes"][0]["html"][:120], one["nodes"][0]["failureSummary"][:200])
+                for one in result["violations"]
+            ]
+    assert found == []
