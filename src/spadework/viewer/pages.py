@@ -71,8 +71,11 @@ class Pages:
         """Read what the pages after the first one need; a run that cannot be read says so on its page."""
         for view in self.runs:
             with suppress(SpadeworkError):
-                view.environments()
+                view.untitled()
                 view.designs()
+        for view in self.runs:  # last: it takes the processor from whoever waits for a first page
+            with suppress(SpadeworkError):
+                view.environments()
 
     def overview(self) -> Answer:
         """Every metric of every run, and which settings differ (for one run: from the defaults)."""
@@ -92,8 +95,13 @@ class Pages:
             rows = [_rejected(design) for design in view.designs()[::-1] if design["environment"] is None]
             columns: tuple[str, ...] = ("id", "skill", "document", "why")
         else:
-            rows, columns = view.environments()[::-1], ("id", "name", "summary", "skill", "document", "state", "why")
-        return {**page(rows, ask, columns), "skills": view.skills()}
+            by_title = ask.search or ask.sort in ("name", "summary")
+            rows = (view.environments() if by_title else view.untitled())[::-1]
+            columns = ("id", "name", "summary", "skill", "document", "state", "why")
+        found = page(rows, ask, columns)
+        if ask.where.get("state") != "rejected":
+            view.title(found["rows"])
+        return {**found, "skills": view.skills()}
 
     def points(self, run: int) -> Answer:
         """Every environment, for the scatter and the map, and which maps there are."""
@@ -108,16 +116,18 @@ class Pages:
     def environment(self, run: int, name: str) -> Answer | None:
         """One environment with its program, relatives and plays."""
         view = self.runs[run]
-        rows = {row["id"]: row for row in view.environments()}
+        rows = {row["id"]: row for row in view.untitled()}
         if name not in rows:
             return None
+        ancestors, descendants = relatives(rows.values(), name)
+        family = [name, *(one for generation in (*ancestors, *descendants) for one in generation)]
+        view.title(rows[one] for one in family if one in rows)
         with view.open() as store:
             texts = store.query("SELECT source, hint FROM environments WHERE id = ? LIMIT 1", name)[0]
             plays = store.query("SELECT cycle, arm, episodes, faults, win_rate, mean_return FROM plays WHERE "
                                 "environment_id = ? ORDER BY cycle, arm DESC", name)  # fmt: skip
             scores = store.query("SELECT * FROM scores WHERE design_id = ?", rows[name]["design"])
             prompts = store.query("SELECT prompt FROM designs WHERE id = ?", rows[name]["design"])
-        ancestors, descendants = relatives(rows.values(), name)
         return {
             **rows[name],
             "hint": texts["hint"],

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,8 +53,23 @@ class RunView:
         return max(0.0, time.time() - max(os.stat(file).st_mtime for file in files if file.exists()))
 
     def environments(self) -> list[Row]:
-        """``environment_rows`` with ``state`` and ``why``, ``name`` and ``summary`` (``program_title``)."""
+        """``untitled`` with the ``name`` and ``summary`` of every row (``program_title``)."""
+        rows = self.untitled()
+        self.title(rows)
+        return rows
+
+    def untitled(self) -> list[Row]:
+        """``environment_rows`` with ``state`` and ``why``; ``name`` and ``summary`` are ``None`` before ``title``."""
         return self._once("environments", self._environments)
+
+    def title(self, rows: Iterable[Row]) -> None:
+        """Fill in ``name`` and ``summary``. A title is read out of a program, and those of a long run take a while."""
+        wanted = [row for row in rows if row["name"] is None]
+        with self._locks["titles"]:
+            self._read_titles([row["id"] for row in wanted if row["id"] not in self._titles])
+        for row in wanted:
+            title = self._titles.get(row["id"], ProgramTitle())
+            row["name"], row["summary"] = title.name, title.summary
 
     def designs(self) -> list[Row]:
         """``design_rows``."""
@@ -69,7 +84,7 @@ class RunView:
 
     def programs(self, most: int) -> dict[str, str]:
         """Name -> source of at most ``most`` environments, spread evenly over the run."""
-        names = [row["id"] for row in self.environments()]
+        names = [row["id"] for row in self.untitled()]
         chosen = names[:: -(-len(names) // most)] if names else []
         marks = ", ".join("?" * len(chosen))
         query = f"SELECT id, source FROM environments WHERE id IN ({marks}) GROUP BY id"
@@ -78,11 +93,9 @@ class RunView:
     def _environments(self) -> list[Row]:
         rows = self._read(environment_rows)
         newest = self.cycles() - 1
-        self._read_titles([row["id"] for row in rows if row["id"] not in self._titles])
         for row in rows:
             row["state"], row["why"] = _state(row, newest, self.config)
-            title = self._titles.get(row["id"], ProgramTitle())
-            row["name"], row["summary"] = title.name, title.summary
+            row["name"] = row["summary"] = None
         return rows
 
     def _read_titles(self, new: list[str]) -> None:

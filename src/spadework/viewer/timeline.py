@@ -39,7 +39,9 @@ def timeline(run: RunView, first: int | None, last: int | None) -> Answer:
     for cell in played:
         rates = finite(cell["unhinted"]), finite(cell["hinted"])
         cells.setdefault(cell["id"], []).append((cell["cycle"], *rates))
-    bars = [_bar(row, cells[row["id"]]) for row in run.environments() if row["id"] in cells]
+    shown = [row for row in run.untitled() if row["id"] in cells]
+    run.title(shown)
+    bars = [_bar(row, cells[row["id"]]) for row in shown]
     lanes = _place(bars)
     counts = [_count(bars, cycle) for cycle in range(oldest, newest + 1)]
     return {"first": oldest, "last": newest, "cycles": cycles, "lanes": lanes, "environments": bars, "counts": counts}
