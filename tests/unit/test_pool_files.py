@@ -18,6 +18,7 @@ from spadework.envs.registry import recognise
 from spadework.envs.sandbox.base import Limits
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.errors import ConfigError
+from spadework.resources import shipped
 from spadework.runs.store import RunStore
 from spadework.selfplay.pool.files import import_pool, load_pool, read_pool, without_fences, write_pool
 
@@ -169,11 +170,30 @@ def test_what_is_no_pool_is_refused_with_its_name(tmp_path, name):
 
 def test_the_verb_imports_and_counts(parquet, tmp_path, capsys):
     out = tmp_path / "ours.parquet"
-    assert main(["pool", "import", str(parquet), "--out", str(out)]) == 0
+    assert main(["pool", "import", str(parquet), "--quick", "--out", str(out)]) == 0
     assert "20 environments" in capsys.readouterr().out.replace("\n", " ")
     assert len(load_pool(out)) == 20
     assert main(["pool", "stats", str(out)]) == 0
     assert "tool_use" in capsys.readouterr().out
+
+
+def test_an_import_checks_as_training_does_unless_less_is_asked_for(tmp_path, capsys):
+    folder, out = tmp_path / "pool", tmp_path / "ours.parquet"
+    folder.mkdir()
+    good, leaky = (
+        shipped("examples") / "environments" / name
+        for name in ("games/adding_two_numbers.py", "broken/ENV502_tells_after_an_error.py")
+    )
+    for path in (good, leaky):
+        (folder / path.name).write_text(path.read_text("utf-8"), "utf-8")
+    assert main(["pool", "import", str(folder), "--out", str(out)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert leaky.name in said and "ENV502" in said and "checked as `spadework check` does" in said
+    assert [one.document_id for one in load_pool(out)] == [good.name]
+    for choice, told in (("--quick", "not played or checked"), ("--play", "not checked"), ("--no-run", "nothing run")):
+        assert main(["pool", "import", str(folder), choice, "--out", str(out)]) == 0
+        assert told in " ".join(capsys.readouterr().out.split())
+        assert len(load_pool(out)) == 2
 
 
 def test_a_program_that_does_not_load_is_left_out(tmp_path, capsys):

@@ -16,7 +16,8 @@ from rich.table import Table
 from spadework.analysis.programs import means, measure_program
 from spadework.cli.environments.model import add_model, model_config
 from spadework.envs.check.findings import fatal
-from spadework.envs.check.program import in_order
+from spadework.envs.check.program import check_program, in_order
+from spadework.envs.check.runtime import RuntimeChecks
 from spadework.envs.check.static.source import check_source
 from spadework.envs.check.syntax import Program
 from spadework.envs.contract import box
@@ -32,6 +33,12 @@ from spadework.selfplay.pool.files import Imported, import_pool, write_pool
 from spadework.text import parse_python
 from spadework.types import WIN, Environment
 
+_DONE = {
+    "no_run": "sources looked at, nothing run",
+    "quick": "loaded and reset, not played or checked",
+    "play": "an episode played, not checked",
+}
+"""Choice of fewer checks -> what was done then."""
 _SHOWN = 20
 """Failures and duplicates listed one by one; the rest is counted."""
 _PLAYED_TURNS = 50
@@ -50,8 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     taking.add_argument("path", type=Path, metavar="PATH", help="Parquet, a folder of programs, or a run")
     taking.add_argument("--out", type=Path, metavar="FILE", help="default: pools/NAME.parquet")
     how = taking.add_mutually_exclusive_group()
-    how.add_argument("--no-run", action="store_true", help="only check the sources: do not load and reset any program")
-    how.add_argument("--play", action="store_true", help="play an episode of every program too")
+    how.add_argument("--no-run", action="store_true", help="only look at the sources: run no program")
+    how.add_argument("--quick", action="store_true", help="only load and reset every program")
+    how.add_argument("--play", action="store_true", help="only play an episode of every program")
     stats = actions.add_parser("stats", help="count what a pool holds")
     stats.add_argument("path", type=Path, metavar="PATH", help="a pool in any format, or of a package: rlve:400")
     stats.add_argument("--judge", action="store_true", help="ask a model which are well-posed and verifiable")
@@ -85,8 +93,7 @@ def run(args: argparse.Namespace) -> int:
     write_pool(out, kept)
     failures = [*imported.failures, *broken]
     _print_left_out(console, imported, failures)
-    done = {"no_run": "not run", "play": "played"}
-    how = next((said for name, said in done.items() if getattr(args, name)), "reset, not played")
+    how = next((said for name, said in _DONE.items() if getattr(args, name)), "checked as `spadework check` does")
     console.print(
         f"{len(kept)} environments in {out} ({how}); {len(imported.duplicates)} duplicates, {len(failures)} failures"
     )
@@ -111,7 +118,9 @@ def _print_judged(console: Console, judged: Sequence[Judged]) -> None:
 def _tries(args: argparse.Namespace) -> Try:
     if args.no_run:
         return _static_problem
-    return _playing_problem if args.play else _problem
+    if args.quick:
+        return _problem
+    return _playing_problem if args.play else _checked_problem
 
 
 async def _load_all(imported: Imported, jobs: int, tries: Try) -> list[tuple[str, str]]:
@@ -140,6 +149,19 @@ async def _static_problem(_: Sandbox, environment: Environment) -> str:
     findings = await asyncio.to_thread(lambda: fatal(list(check_source(environment.source, domain))))
     unfit = [finding for finding in findings if finding.code.startswith(("ENV0", "ENV1"))]
     return f"{unfit[0].code} {unfit[0].message}" if unfit else ""
+
+
+async def _checked_problem(sandbox: Sandbox, environment: Environment) -> str:
+    """The first error that ``spadework check`` and a training run find, and how many more there are."""
+    if parse_named(environment.source) is not None:
+        return await _problem(sandbox, environment)
+    domain = find_domain(environment.domain)
+    checked = await check_program(sandbox, environment.source, RuntimeChecks(), domain, environment.hint)
+    errors = fatal(checked.findings)
+    if not errors:
+        return ""
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{errors[0].code} {errors[0].message}{more}"
 
 
 async def _problem(sandbox: Sandbox, environment: Environment) -> str:

@@ -142,8 +142,9 @@ class _Check:
         """Everyone who must not win, and whether it could be known what wins."""
         self.findings += await uninformed.check(bench)
         self.findings += await copying.check(bench)
-        self.findings += await unfounded.check(bench)
-        self.findings += await first_play.check(bench, partial(self._open, stack))
+        opener = partial(self._open, stack)
+        self.findings += await unfounded.check(bench, opener)
+        self.findings += await first_play.check(bench, opener)
         if not any(finding.code in _TOLD for finding in self.findings):
             self.findings += await revealed.check(bench)
             self.findings += await hopeless.check(bench)

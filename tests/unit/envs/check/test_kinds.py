@@ -9,7 +9,7 @@ from spadework.domains.games import GAMES
 from spadework.envs.check.answers.revealed import forms
 from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import check_program
-from spadework.envs.check.runtime import RuntimeChecks
+from spadework.envs.check.runtime import RuntimeChecks, check_runtime
 from spadework.envs.check.seeds import draw_seeds
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.resources import shipped
@@ -86,3 +86,31 @@ async def test_a_win_that_depends_on_the_size_of_the_seed_is_found():
     async with ForkServer() as sandbox:
         checked = await check_program(sandbox, cheat, RuntimeChecks())
     assert "ENV402" in {finding.code for finding in checked.findings}
+
+
+async def test_a_grader_that_takes_long_over_a_very_long_answer_is_warned_of(sandbox):
+    slow = """
+import random
+
+
+class SlowEnv:
+    max_turns = 1
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        self.a, self.b = rng.randint(100, 999), rng.randint(100, 999)
+        return f"What is {self.a} plus {self.b}? Answer with the number.", {}
+
+    def step(self, action):
+        said = action.removeprefix("\\\\boxed{").removesuffix("}")
+        for _ in range(len(said) // 2_000):
+            sum(range(20_000_000))
+        return "Done.", float(said.strip() == str(self.a + self.b)), True, False, {}
+
+    def solution(self):
+        return str(self.a + self.b)
+"""
+    report = await check_runtime(sandbox, slow, GAMES, RuntimeChecks(grading=False))
+    (warning,) = [finding for finding in report.findings if finding.code == "ENV212"]
+    assert warning.severity == "warning" and "a very long answer" in warning.message
+    assert not [finding for finding in report.findings if finding.severity == "error"]

@@ -6,14 +6,17 @@ answer in the reply pays all numbers at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.panel.bench import SEEDS, Bench
 from spadework.envs.domain import Dialogue
-from spadework.envs.sandbox.base import Script
+from spadework.envs.sandbox.base import Script, Session
 from spadework.errors import ProgramError
+
+Open = Callable[[], Awaitable[Session]]
 
 ANSWERS = {
     "a pattern": ".*",
@@ -25,41 +28,64 @@ ANSWERS = {
     "a sentence": "I think that this is the right answer.",
     "an equation": "x = x",
     "a truth value": "True",
-    "a very long text": "qzx " * 5_000,
-    "every number from 1 to 10,000": " ".join(str(number) for number in range(1, 10_001)),
     "every letter and number": " ".join("abcdefghijklmnopqrstuvwxyz0123456789"),
 }
 """Description -> answer."""
+LONG = {
+    "a very long text": "qzx " * 5_000,
+    "every number from 1 to 10,000": " ".join(str(number) for number in range(1, 10_001)),
+}
+"""The same, of answers that an honest grader may take too long over: math_verify takes six seconds."""
 
 _FIRST = 2
 """Seeds on which each is tried; one that wins there is tried on ``SEEDS``."""
 _TURNS = 3
 """Turns for which each is said: a grader that pays nonsense pays it as soon as it is asked."""
-_LONG = 1_000
-"""Characters of a text that is said for one turn less."""
+_LONG_TURNS = 2
+"""Turns for which a long one is said."""
 _FATAL = ("ENV205", "ENV206", "ENV207", "ENV208")
 """Faults after which an instance cannot be played on."""
 
 
-async def check(bench: Bench) -> list[Finding]:
-    """Say each of these answers; one that wins on half of the seeds is a fault of the grader."""
-    seeds = [bench.seed(index) for index in range(_FIRST)]
-    openings = await bench.openings(seeds)
-    scripts = [(what, _script(bench, seed, what, openings)) for what in _descriptions(bench) for seed in seeds]
+async def check(bench: Bench, open_session: Open) -> list[Finding]:
+    """Say each of these answers; one that wins on half of the seeds is a fault of the grader.
+
+    The long ones are said in an instance of their own, which may be lost over them; that is a warning.
+    """
+    findings = await _short(bench)
+    session = await open_session()
     try:
-        wins = await bench.wins("unfounded", [script for _, script in scripts])
+        return findings + await _said(replace(bench, session=session), tuple(_actions(bench.dialogue, long=True)))
+    except ProgramError as error:
+        return [*findings, Finding("ENV212", f"a very long answer: {error.fault.message}")]
+    finally:
+        await session.close()
+
+
+async def _short(bench: Bench) -> list[Finding]:
+    descriptions = [*_actions(bench.dialogue), "the first observation"]
+    try:
+        return await _said(bench, descriptions)
     except ProgramError as error:
         if error.fault.code in _FATAL:
             raise
-        return await _one_by_one(bench)
+        return await _one_by_one(bench, descriptions)
+
+
+async def _said(bench: Bench, descriptions: Sequence[str]) -> list[Finding]:
+    """Say each on a few seeds, and those that win there on all."""
+    seeds = [bench.seed(index) for index in range(_FIRST)]
+    openings = await bench.openings(seeds)
+    scripts = [(what, _script(bench, seed, what, openings)) for what in descriptions for seed in seeds]
+    wins = await bench.wins("unfounded", [script for _, script in scripts])
     suspects = dict.fromkeys(what for (what, _), win in zip(scripts, wins, strict=True) if win)
     return [finding for what in suspects for finding in await _judge(bench, what)]
 
 
-async def _one_by_one(bench: Bench) -> list[Finding]:
+async def _one_by_one(bench: Bench, descriptions: Sequence[str]) -> list[Finding]:
     """The same where some answer makes the program raise: that is told, and the others are still tried."""
     findings: list[Finding] = []
-    for what in _descriptions(bench):
+    for what in descriptions:
         try:
             findings += await _judge(bench, what)
         except ProgramError as error:
@@ -84,15 +110,10 @@ async def _judge(bench: Bench, what: str) -> list[Finding]:
     return []  # "inf" may name three of a game's letters by chance
 
 
-def _descriptions(bench: Bench) -> list[str]:
-    """Those that the domain can say, and the one that each task says of itself."""
-    return [*_actions(bench.dialogue), "the first observation"]
-
-
 @cache
-def _actions(dialogue: Dialogue) -> dict[str, str]:
+def _actions(dialogue: Dialogue, *, long: bool = False) -> dict[str, str]:
     """Description -> action, of answers that the domain can say: a brace that is not closed, for one, ends a box."""
-    actions = {what: _action(dialogue, answer) for what, answer in ANSWERS.items()}
+    actions = {what: _action(dialogue, answer) for what, answer in (LONG if long else ANSWERS).items()}
     return {what: action for what, action in actions.items() if action}
 
 
@@ -102,6 +123,8 @@ def _action(dialogue: Dialogue, answer: str) -> str:
 
 
 def _script(bench: Bench, seed: int, what: str, openings: Mapping[int, str]) -> Script:
+    if what in LONG:
+        return seed, [_actions(bench.dialogue, long=True)[what]] * min(bench.turns, _LONG_TURNS)
     known = _actions(bench.dialogue)
     action = known[what] if what in known else _action(bench.dialogue, openings[seed])
-    return seed, [action] * min(bench.turns, _TURNS - (len(action) > _LONG))
+    return seed, [action] * min(bench.turns, _TURNS)
