@@ -134,7 +134,10 @@ class _Check:
         opener = partial(self._open, stack)
         trial = Trial(self.source, session, self.settings, self.seeds, self.solved, bench, opener, self.findings)
         await self.domain.checks.runtime(trial)
-        await self._repeat(session, first, stack)
+        fresh = await self._open(stack, _ELSEWHERE)
+        await self._repeat(session, first, fresh)
+        if bench is not None:
+            self.findings += await unfounded.check_long(bench, fresh)
         if self.settings.levels and self.settings.panel and not fatal(self.findings):
             self.findings += await level_check.check(self.sandbox, self.source, self.domain, self.settings)
 
@@ -142,9 +145,8 @@ class _Check:
         """Everyone who must not win, and whether it could be known what wins."""
         self.findings += await uninformed.check(bench)
         self.findings += await copying.check(bench)
-        opener = partial(self._open, stack)
-        self.findings += await unfounded.check(bench, opener)
-        self.findings += await first_play.check(bench, opener)
+        self.findings += await unfounded.check(bench)
+        self.findings += await first_play.check(bench, partial(self._open, stack))
         if not any(finding.code in _TOLD for finding in self.findings):
             self.findings += await revealed.check(bench)
             self.findings += await hopeless.check(bench)
@@ -194,12 +196,11 @@ class _Check:
             self.findings.append(_lost(lost[0], len(lost), len(self.solved), self.turns))
         return shadow
 
-    async def _repeat(self, session: Session, first: Play, stack: AsyncExitStack) -> None:
+    async def _repeat(self, session: Session, first: Play, fresh: Session) -> None:
         """The first play again: in a fresh process, and in the instance that has been played ever since."""
         said = {each.actions for each in self.solved}
         if not self.seeds_matter and len(said) <= 1 and len(self.seeds) > 1:
             self.findings.append(Finding("ENV302", f"{len(self.seeds)} seeds give one and the same task"))
-        fresh = await self._open(stack, _ELSEWHERE)
         last = self.solved[-1] if self.solved else first
         elsewhere = await recite(fresh, [(each.seed, each.actions) for each in (first, last)])
         later = await recite(session, [(first.seed, first.actions)])

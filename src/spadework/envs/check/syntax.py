@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from spadework.envs import contract
 
@@ -14,7 +15,7 @@ class Program:
     """The tree of a source and what stands where in it."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
+        self.tree = tree = _without_demonstration(tree)
         self.nodes = list(ast.walk(tree))
         self.classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
         self.candidates = [
@@ -103,3 +104,31 @@ def dotted(node: ast.AST) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _without_demonstration(tree: ast.Module) -> ast.Module:
+    """The module without what stands below ``if __name__ == "__main__"``: in the sandbox it has another name.
+
+    It stays where the program gives ``__name__`` a value of its own.
+    """
+    if any(_binds(node, "__name__") for node in ast.walk(tree)):
+        return tree
+    body = [part for node in tree.body for part in (node.orelse if _is_main(node) else [node])]
+    return ast.Module(body, tree.type_ignores)
+
+
+def _is_main(node: ast.stmt) -> TypeGuard[ast.If]:
+    if not (isinstance(node, ast.If) and isinstance(node.test, ast.Compare)):
+        return False
+    sides = [node.test.left, *node.test.comparators]
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    texts = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return names == ["__name__"] and texts == ["__main__"] and isinstance(node.test.ops[0], ast.Eq)
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    """Whether a node may give ``name`` a value, or says it in any other way than to read it."""
+    if isinstance(node, ast.Name):
+        return node.id == name and not isinstance(node.ctx, ast.Load)
+    said = [getattr(node, key, None) for key in ("name", "asname", "arg", "attr", "rest")]
+    return name in said or name in getattr(node, "names", ())

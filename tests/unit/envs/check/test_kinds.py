@@ -11,9 +11,12 @@ from spadework.envs.check.findings import fatal
 from spadework.envs.check.program import check_program
 from spadework.envs.check.runtime import RuntimeChecks, check_runtime
 from spadework.envs.check.seeds import draw_seeds
+from spadework.envs.check.static.source import check_source
+from spadework.envs.check.syntax import Program
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.resources import shipped
 from spadework.selfplay.design.validation import Validator
+from spadework.text import parse_python
 
 FOLDER = shipped("examples") / "environments"
 NEW_KINDS = ("ENV409_tells_nothing", "ENV404_matches_a_pattern", "ENV305_pays_the_first_play")
@@ -114,3 +117,77 @@ class SlowEnv:
     (warning,) = [finding for finding in report.findings if finding.code == "ENV212"]
     assert warning.severity == "warning" and "a very long answer" in warning.message
     assert not [finding for finding in report.findings if finding.severity == "error"]
+
+
+DEMONSTRATION = """
+
+if __name__ == "__main__":
+    import sys
+
+    print(GuessEnv().reset(3), file=sys.stderr)
+    input()
+"""
+
+
+def test_a_demonstration_below_the_class_is_no_fault() -> None:
+    program = Program(parse_python(GUESS + DEMONSTRATION))
+    assert not [finding for finding in check_source(GUESS + DEMONSTRATION, GAMES) if finding.severity == "error"]
+    assert program.env is not None
+    turned = DEMONSTRATION.replace('__name__ == "__main__"', '"__main__" == __name__')
+    assert not [finding for finding in check_source(GUESS + turned, GAMES) if finding.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        '__name__ = "__main__"\n',
+        'for __name__ in ("__main__",):\n    pass\n',
+        "from string import digits as __name__\n",
+        "def __name__():\n    pass\n",
+    ],
+)
+def test_code_under_a_name_that_the_program_gives_itself_is_looked_at(above: str) -> None:
+    codes = {finding.code for finding in check_source(above + GUESS + DEMONSTRATION, GAMES)}
+    assert "ENV101" in codes
+
+
+def test_what_runs_when_it_is_not_the_main_module_is_looked_at() -> None:
+    other = DEMONSTRATION.replace("==", "!=")
+    assert "ENV101" in {finding.code for finding in check_source(GUESS + other, GAMES)}
+    branch = GUESS + '\n\nif __name__ == "__main__":\n    pass\nelse:\n    import sys\n'
+    assert "ENV101" in {finding.code for finding in check_source(branch, GAMES)}
+
+
+async def test_info_that_singles_out_one_of_the_answers_on_offer_is_told(sandbox):
+    program = """
+import random
+
+
+class PickEnv:
+    max_turns = 1
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        names = rng.sample(["Ada", "Bo", "Cy", "Di", "Ed", "Flo", "Gus", "Hal"], 4)
+        ages = rng.sample(range(20, 90), 4)
+        self.oldest = max(zip(ages, names))[1]
+        told = ", ".join(f"{name} is {age}" for name, age in zip(names, ages))
+        return f"{told}. Who is the oldest? Answer with the name.", {INFO}
+
+    def step(self, action):
+        said = action.removeprefix("\\\\boxed{").removesuffix("}").strip()
+        return "Done.", float(said == self.oldest), True, False, {}
+
+    def solution(self):
+        return self.oldest
+"""
+    for info, told in (('{"target": self.oldest}', True), ('{"names": names}', False), ('{"level": 3}', False)):
+        report = await check_runtime(sandbox, program.replace("{INFO}", info), GAMES, RuntimeChecks(grading=False))
+        assert ("ENV507" in {finding.code for finding in report.findings}) == told, info
+
+
+async def test_a_reward_that_rounding_lifts_above_1_is_1(sandbox):
+    program = GUESS.replace("1.0, True", "sum([0.1] * 3) + 0.7 + 1e-12, True")
+    assert program != GUESS
+    report = await check_runtime(sandbox, program, GAMES, RuntimeChecks(grading=False, panel=True))
+    assert not [finding for finding in report.findings if finding.code in ("ENV203", "ENV401")]

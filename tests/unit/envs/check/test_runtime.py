@@ -94,12 +94,12 @@ async def test_few_instances_are_opened(sandbox):
 
     sandbox.open = counted
     report = await check_runtime(sandbox, GOOD, GAMES, RuntimeChecks())
-    assert len(opened) == 4 + first_play.PLAYS
+    assert len(opened) == 3 + first_play.PLAYS
     assert len(report.oracle) == 5
     tool = (ENVIRONMENTS / "tool_use" / "calendar.py").read_text()
     opened.clear()
     await check_runtime(sandbox, tool, TOOL_USE, RuntimeChecks())
-    assert len(opened) == 5 + first_play.PLAYS
+    assert len(opened) == 4 + first_play.PLAYS
     assert not sandbox._live or all(instance.exited.done() for instance in sandbox._live)
 
 

@@ -7,14 +7,15 @@ it and the feedback of other seeds mostly does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spadework.envs.check.answers.leaks import mentions
 from spadework.envs.check.findings import Finding
 from spadework.envs.check.panel.bench import Bench
 from spadework.envs.check.players import Play
-from spadework.envs.sandbox.base import Step, act
+from spadework.envs.sandbox.base import act
 from spadework.envs.tool_calls import render_call
 from spadework.errors import ProgramError
 
@@ -35,9 +36,13 @@ class _Told:
     wrong: tuple[str, ...]
     """The actions that were taken."""
     answers: tuple[str, ...]
-    """What would have won, before the errors and after them; not what the first observation shows."""
+    """What would have won, before the errors and after them; not what the first observation shows. May be empty."""
     feedback: str
     info: str
+    last: str
+    """What the oracle won with, whatever the first observation shows."""
+    values: frozenset[str]
+    """The single values of ``info``."""
 
 
 def forms(answer: str) -> Iterator[tuple[str, str]]:
@@ -59,12 +64,13 @@ async def check(bench: Bench) -> list[Finding]:
     if bench.shadow is None:
         return []
     won = [play for play in bench.solved if play.win]
-    told = [one for play in won[:_SEEDS] for one in await _err(bench, play)]
+    everyone = [one for play in won[:_SEEDS] for one in await _err(bench, play)]
+    told = [one for one in everyone if one.answers]
     findings = []
     kind = _reveals(told, [one.feedback for one in told])
     if kind is not None and await _wins(bench, told):
         findings.append(Finding("ENV502", f"after an error the feedback tells the answer{kind}"))
-    if _reveals(told, [one.info for one in told]) is not None:
+    if _reveals(told, [one.info for one in told]) is not None or _named(everyone):
         findings.append(Finding("ENV507", "info holds the answer before the end"))
     return findings
 
@@ -87,10 +93,10 @@ async def _err(bench: Bench, play: Play) -> list[_Told]:
     if wrong and not steps[-1].done:
         answers += await _next_answer(bench)
     hidden = tuple(answer for answer in dict.fromkeys(answers) if not mentions(opened.observation, answer))
-    if not hidden:
-        return []
     feedback = "\n".join(step.observation for step in steps[1:] if not step.done)
-    return [_Told(play.seed, tuple(wrong), hidden, feedback, _info(steps))]
+    infos = [step.info for step in steps if not step.done]
+    values = frozenset(value for info in infos for value in _values(info))
+    return [_Told(play.seed, tuple(wrong), hidden, feedback, _info(infos), last, values)]
 
 
 def _wrong(bench: Bench, play: Play) -> list[str]:
@@ -119,9 +125,35 @@ async def _next_answer(bench: Bench) -> list[str]:
     return [answer] if answer else []
 
 
-def _info(steps: Sequence[Step]) -> str:
-    """The values of ``info`` before the end, as text; its keys tell nothing."""
-    return "\n".join(str(value) for step in steps if not step.done for value in step.info.values())
+def _info(infos: Sequence[Mapping[str, Any]]) -> str:
+    """The values of ``info`` as text; its keys tell nothing."""
+    return "\n".join(str(value) for info in infos for value in info.values())
+
+
+def _values(inside: Any) -> Iterator[str]:
+    """Every value that has a key of its own, as text; a list of several offers a choice and tells nothing."""
+    if isinstance(inside, Mapping):
+        for one in inside.values():
+            yield from _values(one)
+    elif isinstance(inside, list) and len(inside) == 1:
+        yield from _values(inside[0])
+    elif inside is not None and not isinstance(inside, list):
+        yield str(inside).strip()
+
+
+def _named(told: Sequence[_Told]) -> bool:
+    """Whether ``info`` singles out the answer, be it one of those that the first observation offers.
+
+    A value of it is the answer on most seeds, and is not the answer of other seeds.
+    """
+    own = [one.last.strip() in one.values for one in told]
+    cross = [other.last.strip() in one.values for one in told for other in told if one.last != other.last]
+    return len(own) > 1 and _mostly(own, cross)
+
+
+def _mostly(own: Sequence[bool], cross: Sequence[bool]) -> bool:
+    often = sum(own) >= OWN_SHARE * len(own)
+    return often and bool(cross) and sum(cross) <= CROSS_SHARE * len(cross)
 
 
 def _reveals(told: Sequence[_Told], texts: Sequence[str]) -> str | None:
@@ -135,8 +167,7 @@ def _reveals(told: Sequence[_Told], texts: Sequence[str]) -> str | None:
             for other in told
             if not set(one.answers) & set(other.answers)
         ]
-        often = len(own) > 1 and sum(own) >= OWN_SHARE * len(own)
-        if often and cross and sum(cross) <= CROSS_SHARE * len(cross):
+        if len(own) > 1 and _mostly(own, cross):
             return kind
     return None
 

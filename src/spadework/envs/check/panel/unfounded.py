@@ -6,7 +6,7 @@ answer in the reply pays all numbers at once.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -15,8 +15,6 @@ from spadework.envs.check.panel.bench import SEEDS, Bench
 from spadework.envs.domain import Dialogue
 from spadework.envs.sandbox.base import Script, Session
 from spadework.errors import ProgramError
-
-Open = Callable[[], Awaitable[Session]]
 
 ANSWERS = {
     "a pattern": ".*",
@@ -47,22 +45,8 @@ _FATAL = ("ENV205", "ENV206", "ENV207", "ENV208")
 """Faults after which an instance cannot be played on."""
 
 
-async def check(bench: Bench, open_session: Open) -> list[Finding]:
-    """Say each of these answers; one that wins on half of the seeds is a fault of the grader.
-
-    The long ones are said in an instance of their own, which may be lost over them; that is a warning.
-    """
-    findings = await _short(bench)
-    session = await open_session()
-    try:
-        return findings + await _said(replace(bench, session=session), tuple(_actions(bench.dialogue, long=True)))
-    except ProgramError as error:
-        return [*findings, Finding("ENV212", f"a very long answer: {error.fault.message}")]
-    finally:
-        await session.close()
-
-
-async def _short(bench: Bench) -> list[Finding]:
+async def check(bench: Bench) -> list[Finding]:
+    """Say each of these answers but the long ones; one that wins on half of the seeds is a fault of the grader."""
     descriptions = [*_actions(bench.dialogue), "the first observation"]
     try:
         return await _said(bench, descriptions)
@@ -70,6 +54,14 @@ async def _short(bench: Bench) -> list[Finding]:
         if error.fault.code in _FATAL:
             raise
         return await _one_by_one(bench, descriptions)
+
+
+async def check_long(bench: Bench, session: Session) -> list[Finding]:
+    """Say the long ones to ``session``, which nobody needs any more: to lose it over them is a warning."""
+    try:
+        return await _said(replace(bench, session=session), tuple(_actions(bench.dialogue, long=True)))
+    except ProgramError as error:
+        return [Finding("ENV212", f"a very long answer: {error.fault.message}")]
 
 
 async def _said(bench: Bench, descriptions: Sequence[str]) -> list[Finding]:

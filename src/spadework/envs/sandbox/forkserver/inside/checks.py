@@ -9,6 +9,9 @@ from typing import Any
 
 from . import wire
 
+ROUNDING = 1e-6
+"""The part of the bound by which a reward may lie beyond it and count as the bound."""
+
 
 class Problem(Exception):
     """A fault of the program, which the child reports instead of a result."""
@@ -69,6 +72,8 @@ def reward(value: Any, bound: float) -> float:
         number = float(value)
     except OverflowError:
         number = math.inf
+    if bound < abs(number) <= bound * (1 + ROUNDING):
+        return math.copysign(bound, number)  # a sum of tenths may come out as 1.0000000000000002
     if not math.isfinite(number) or abs(number) > bound:
         raise Problem(wire.BAD_REWARD, f"a reward of {number}; it must be finite and lie in [-{bound}, {bound}]")
     return number
