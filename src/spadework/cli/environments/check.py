@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import json
 import os
 import sys
@@ -26,6 +27,7 @@ from spadework.envs.sandbox.packaged.names import parse_named
 from spadework.errors import ConfigError, SandboxError
 from spadework.selfplay.pool.files import GAMES_FOLDER, PoolEntry, read_pool
 from spadework.text import printable
+from spadework.types import Environment
 
 _WHOLE = ("run.sqlite", "manifest.json", "manifest.jsonl")
 """Files that make a folder one pool."""
@@ -49,6 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignore", default="", metavar="CODES", help="never reject on these, and do not show them")
     parser.add_argument("--info", action="store_true", help="show findings of severity info too")
     parser.add_argument("--statistics", action="store_true", help="print figures of each program's plays")
+    parser.add_argument("--policy", metavar="MODEL", help="let a model play what has no error too: win rates by level")
+    parser.add_argument("--plays", type=int, default=8, metavar="N", help="with --policy: episodes a program and level")
+    parser.add_argument(
+        "--endpoint", action="append", default=[], metavar="URL", help="with --policy: where it is served"
+    )
+    parser.add_argument("--config", metavar="NAME", help="with --policy: a TOML file or shipped config")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="with --policy: a setting"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a program")
     parser.add_argument("--sarif", action="store_true", help="print one SARIF log")
     parser.add_argument("--watch", action="store_true", help="check again whatever changes, until Ctrl-C")
@@ -71,6 +82,8 @@ class _Tally:
     programs: list[tuple[Checked, bool]] = field(default_factory=list)
     reports: list[output.Report] = field(default_factory=list)
     broken: int = 0
+    sound: list[tuple[str, Environment]] = field(default_factory=list)
+    """What may be played by a model, where one is named."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,6 +93,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not args.paths:
         raise ConfigError("name a program, a folder or a pool, or give --explain CODE")
+    if args.policy is not None and (args.sarif or args.static):
+        raise ConfigError("--policy plays the programs: it goes with neither --sarif nor --static")
     if args.watch:
         return watch(args.paths, lambda changed: _run(args, changed))
     return _run(args, args.paths)
@@ -96,11 +111,27 @@ def _run(args: argparse.Namespace, paths: list[Path]) -> int:
         from rich.console import Console
 
         Console().print(output.statistics_table(tally.reports))
+    if args.policy is not None:
+        _let_play(args, tally)
     if not (args.json or args.sarif):
         print(output.summary(tally.programs, time.monotonic() - started), file=sys.stderr)
     if tally.broken:
         return 2
     return int(any(rejected for _, rejected in tally.programs))
+
+
+def _let_play(args: argparse.Namespace, tally: _Tally) -> None:
+    """Print how often the model wins the programs in which no error was found."""
+    from rich.console import Console
+
+    from spadework.cli.environments import winning
+
+    found = winning.measure(args, tally.sound, Console(stderr=args.json, highlight=False))
+    if args.json:
+        for one in found:
+            print(winning.record(one), flush=True)
+    elif found:
+        Console(highlight=False).print(winning.table(found))
 
 
 def _rules(args: argparse.Namespace) -> _Rules:
@@ -170,6 +201,8 @@ def _one(
     checked = Checked(kept, checked.domain, checked.statistics)
     report = output.Report(path, checked, fatal(kept, rules.fatal))
     tally.programs.append((Checked(kept, checked.domain), bool(report.fatal)))
+    if args.policy is not None and not report.fatal:
+        tally.sound.append((path, dataclasses.replace(entry.environment, domain=checked.domain)))
     if tally.keep:
         tally.reports.append(report)
     if args.json:

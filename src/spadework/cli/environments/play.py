@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if not plays:
         raise ConfigError("nothing to play: no environment here has a hint")
     console = Console(highlight=False)
-    episodes = asyncio.run(_by_hand(config, plays, console) if args.human else _by_model(config, plays, console))
+    episodes = asyncio.run(_by_hand(config, plays, console) if args.human else by_model(config, plays, console))
     if args.out is not None:
         args.out.parent.mkdir(parents=True, exist_ok=True)
         write_whole(args.out, lambda target: write_rows(target, episodes, EPISODES))
@@ -144,7 +144,8 @@ def _plan(config: RunConfig, environments: Sequence[Environment], args: argparse
     return plan_plays(environments, lambda one: bool(one.hint), 0, config.run.seed, counts)
 
 
-async def _by_model(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
+async def by_model(config: RunConfig, plays: Sequence[Play], console: Console) -> list[Episode]:
+    """Let the config's model play, with a sign of life meanwhile."""
     done: list[Episode] = []
     state = Ticker(console, lambda: f"{len(done)} of {len(plays)} episodes")
     async with state, open_policy(config, partial(console.print, soft_wrap=True, markup=False)) as (policy, sandbox):

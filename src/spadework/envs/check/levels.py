@@ -67,7 +67,7 @@ async def check(sandbox: Sandbox, source: str, domain: Domain, settings: Runtime
         return []
     seeds = draw_seeds(settings.seeds + PLAYS)
     seen = []
-    for level in _tried(own):
+    for level in tried_levels(own):
         try:
             async with AsyncExitStack() as stack:
                 pair = await _pair(stack, sandbox, at_level(source, level), settings)
@@ -83,7 +83,8 @@ async def check(sandbox: Sandbox, source: str, domain: Domain, settings: Runtime
     return _compare(seen[0], seen[-1]) if len(seen) > 1 else []
 
 
-def _tried(own: Levels) -> list[int]:
+def tried_levels(own: Levels) -> list[int]:
+    """Level 0, the middle and the highest of those that a program has."""
     top = HIGHEST if own.top is None else min(own.top, HIGHEST)
     return sorted({0, top // 2, top})
 
