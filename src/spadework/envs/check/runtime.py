@@ -15,7 +15,7 @@ from spadework.envs.check import levels as level_check
 from spadework.envs.check.answers import hopeless, revealed
 from spadework.envs.check.answers.leaks import prints_formula
 from spadework.envs.check.findings import CODES, Finding, fatal
-from spadework.envs.check.panel import copying, first_play, unfounded, uninformed
+from spadework.envs.check.panel import calling, copying, first_play, unfounded, uninformed
 from spadework.envs.check.panel.bench import Bench
 from spadework.envs.check.panel.table import Statistics, Table
 from spadework.envs.check.players import Play, difference, recite, solve
@@ -146,6 +146,7 @@ class _Check:
         self.findings += await uninformed.check(bench)
         self.findings += await copying.check(bench)
         self.findings += await unfounded.check(bench)
+        self.findings += await calling.check(bench)
         self.findings += await first_play.check(bench, partial(self._open, stack))
         if not any(finding.code in _TOLD for finding in self.findings):
             self.findings += await revealed.check(bench)

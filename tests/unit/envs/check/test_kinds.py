@@ -6,13 +6,16 @@ import pytest
 
 from spadework.config import RunConfig
 from spadework.domains.games import GAMES
+from spadework.domains.tool_use import TOOL_USE
 from spadework.envs.check.answers.revealed import forms
 from spadework.envs.check.findings import fatal
+from spadework.envs.check.panel.calling import plainest
 from spadework.envs.check.program import check_program
 from spadework.envs.check.runtime import RuntimeChecks, check_runtime
 from spadework.envs.check.seeds import draw_seeds
 from spadework.envs.check.static.source import check_source
 from spadework.envs.check.syntax import Program
+from spadework.envs.json_schema import check_schema, coerce
 from spadework.envs.sandbox.forkserver.client import ForkServer
 from spadework.resources import shipped
 from spadework.selfplay.design.validation import Validator
@@ -191,3 +194,86 @@ async def test_a_reward_that_rounding_lifts_above_1_is_1(sandbox):
     assert program != GUESS
     report = await check_runtime(sandbox, program, GAMES, RuntimeChecks(grading=False, panel=True))
     assert not [finding for finding in report.findings if finding.code in ("ENV203", "ENV401")]
+
+
+async def test_a_password_that_only_a_hint_can_tell_is_found(sandbox):
+    """One password for all seeds is a constant answer; one a seed makes tasks that nothing tells apart."""
+    program = """
+import random
+
+
+class DoorEnv:
+    max_turns = 1
+
+    def reset(self, seed=None):
+        self.word = {WORD}
+        return "The door is locked. Say the word.", {}
+
+    def step(self, action):
+        said = action.removeprefix("\\\\boxed{").removesuffix("}").strip()
+        return "Done.", float(said == self.word), True, False, {}
+
+    def solution(self):
+        return self.word
+"""
+    for word, code in (
+        ('"swordfish"', "ENV404"),
+        ('random.Random(seed).choice(["swordfish", "marlin", "tuna"])', "ENV409"),
+    ):
+        report = await check_runtime(sandbox, program.replace("{WORD}", word), GAMES, RuntimeChecks())
+        assert code in {finding.code for finding in report.findings if finding.severity == "error"}, word
+
+
+async def test_an_order_that_the_task_leaves_open_must_not_matter(sandbox):
+    program = """
+import random
+
+
+class DivisorsEnv:
+    max_turns = 1
+
+    def reset(self, seed=None):
+        self.number = random.Random(seed).choice([12, 18, 20, 28, 30, 42, 44, 45, 50, 52, 63, 66, 68, 70, 75, 76, 78, 92, 98, 99])
+        self.all = [n for n in range(2, self.number) if self.number % n == 0]
+        return f"Name all divisors of {self.number} between 1 and {self.number}, in any order, with commas.", {}
+
+    def step(self, action):
+        said = action.removeprefix("\\\\boxed{").removesuffix("}").split(",")
+        said = [part.strip().rstrip(".") for part in said]
+        return "Done.", float({GRADE}), True, False, {}
+
+    def solution(self):
+        return ", ".join(map(str, self.all))
+"""
+    strict, fair = "said == [str(n) for n in self.all]", "sorted(said) == sorted(str(n) for n in self.all)"
+    for grade, told in ((strict, True), (fair, False)):
+        report = await check_runtime(sandbox, program.replace("{GRADE}", grade), GAMES, RuntimeChecks())
+        rejected = [finding for finding in report.findings if finding.code == "ENV601"]
+        assert any("another order" in finding.message for finding in rejected) == told, report.findings
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string"}, "a"),
+        ({"type": "integer", "minimum": 5}, 5),
+        ({"type": "number"}, 1),
+        ({"type": ["boolean", "null"]}, True),
+        ({"enum": ["red", "green"]}, "red"),
+        ({"type": "array", "items": {"type": "integer"}}, [1]),
+        ({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}, {"x": "a"}),
+        ({"type": "string", "default": "b"}, "b"),
+    ],
+)
+def test_the_plainest_value_of_a_schema(schema, value):
+    assert plainest(schema) == value
+    check_schema(schema)
+    assert coerce(value, schema) == value
+
+
+async def test_a_world_that_pays_for_any_call_is_refused(sandbox):
+    source = (FOLDER / "tool_use" / "switching_a_lamp.py").read_text("utf-8")
+    weak = source + "\n\nSwitchingALampEnv._met = lambda self, index: bool(self._call_history)\n"
+    assert "class SwitchingALampEnv" in source
+    report = await check_runtime(sandbox, weak, TOOL_USE, RuntimeChecks())
+    assert any("calling every tool once" in finding.message for finding in report.findings), report.findings

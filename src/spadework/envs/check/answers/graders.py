@@ -19,8 +19,11 @@ ACCEPTED_SHARE = 0.75
 """A kind of near miss that wins on this share of seeds is the grader's fault; below it, another right answer's luck."""
 
 
-def equivalents(answer: str) -> dict[str, str]:
-    """Kind of variant -> another way to write the same answer."""
+_ANY_ORDER = re.compile(r"\bany order\b|\border (?:does not|doesn't) (?:matter|count)\b", re.IGNORECASE)
+
+
+def equivalents(answer: str, opening: str = "") -> dict[str, str]:
+    """Kind of variant -> another way to give the same answer; ``opening`` may say that its order does not matter."""
     found = {"spaces": f"  {answer} ", "a trailing period": f"{answer}."}
     if _INTEGER.fullmatch(answer):
         found["a decimal"] = f"{answer}.0"
@@ -37,6 +40,8 @@ def equivalents(answer: str) -> dict[str, str]:
         found["upper case"] = answer.upper()
         found["lower case"] = answer.lower()
         found["\\text"] = rf"\text{{{answer}}}"
+    if _ANY_ORDER.search(opening) and len(items := re.split(r"\s*,\s*|\s+", answer.strip())) > 1:
+        found["another order"] = (", " if "," in answer else " ").join(reversed(items))
     return {kind: variant for kind, variant in found.items() if variant != answer}
 
 
@@ -74,7 +79,7 @@ async def check(bench: Bench) -> list[Finding]:
         return []
     right = await _by_kind(bench, plays, equivalents, wins=True)
     rejected = {kind: [not win for win in won] for kind, won in right.items()}
-    accepted = await _by_kind(bench, plays, near_misses, wins=False)
+    accepted = await _by_kind(bench, plays, lambda answer, _: near_misses(answer), wins=False)
     bench.table.rejected += [value for values in rejected.values() for value in values]
     bench.table.accepted += [value for values in accepted.values() for value in values]
     findings = [
@@ -91,12 +96,12 @@ async def check(bench: Bench) -> list[Finding]:
 
 
 async def _by_kind(
-    bench: Bench, plays: Sequence[tuple[Play, str]], vary: Callable[[str], dict[str, str]], *, wins: bool
+    bench: Bench, plays: Sequence[tuple[Play, str]], vary: Callable[[str, str], dict[str, str]], *, wins: bool
 ) -> dict[str, list[bool]]:
     """Kind of variant -> whether it won, for each play in which it was tried; ``wins`` says whether it should."""
     variants: dict[str, list[tuple[Play, str]]] = {}
     for each, answer in plays:
-        for kind, varied in vary(answer).items():
+        for kind, varied in vary(answer, each.opening).items():
             variants.setdefault(kind, []).append((each, varied))
     won = await _won_by_kind(bench, {kind: own[:_FIRST] for kind, own in variants.items()})
     doubtful = {kind: variants[kind][_FIRST:] for kind, first in won.items() if (not wins) in first}
