@@ -50,7 +50,7 @@ def test_dry_run_prints_the_resolved_config_and_the_corpus(tmp_path: Path) -> No
         (["scripted", "--set", "play.epsodes=7"], ["play.epsodes", "play.episodes"]),
         (["no-such-config"], ["no-such-config", "scripted"]),
         (["scripted", "--set", "corpus.path=missing.jsonl"], ["corpus.path", "missing.jsonl", "does not exist"]),
-        (["scripted", "--set", "pool.source=nothing.parquet"], ["nothing.parquet", "no such pool"]),
+        (["scripted", "--set", "pool.source=nothing.parquet"], ["nothing.parquet", "no such file, folder or pool"]),
         (["scripted", "--set", "sandbox.require=['nothing']"], ["nothing"]),
         (["scripted", "--set", "pool.anchors=['nobody']"], ["pool.anchors", "nobody", "division_with_remainder"]),
         (["scripted", "--set", "model.name=./no/such/model"], ["no/such/model"]),
