@@ -277,3 +277,38 @@ async def test_a_world_that_pays_for_any_call_is_refused(sandbox):
     assert "class SwitchingALampEnv" in source
     report = await check_runtime(sandbox, weak, TOOL_USE, RuntimeChecks())
     assert any("calling every tool once" in finding.message for finding in report.findings), report.findings
+
+
+async def test_a_long_quiz_whose_grader_takes_a_pattern_is_refused(sandbox):
+    program = """
+import random
+import re
+
+
+class QuizEnv:
+    max_turns = 8
+
+    def reset(self, seed=None):
+        self.rng = random.Random(seed)
+        self.right = 0
+        return self.ask(), {}
+
+    def ask(self):
+        self.a, self.b = self.rng.randint(10, 99), self.rng.randint(10, 99)
+        return f"What is {self.a} + {self.b}?"
+
+    def step(self, action):
+        said = action.removeprefix("\\\\boxed{").removesuffix("}").strip()
+        try:
+            self.right += bool(said) and re.fullmatch(said, str(self.a + self.b)) is not None
+        except re.error:
+            pass
+        if self.right == 6:
+            return "All right.", 1.0, True, False, {}
+        return self.ask(), 0.0, False, False, {}
+
+    def solution(self):
+        return str(self.a + self.b)
+"""
+    report = await check_runtime(sandbox, program, GAMES, RuntimeChecks(grading=False))
+    assert any(finding.code == "ENV404" and "pattern" in finding.message for finding in report.findings)

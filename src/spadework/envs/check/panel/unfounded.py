@@ -38,7 +38,7 @@ LONG = {
 _FIRST = 2
 """Seeds on which each is tried; one that wins there is tried on ``SEEDS``."""
 _TURNS = 3
-"""Turns for which each is said: a grader that pays nonsense pays it as soon as it is asked."""
+"""Turns for which each is said, or as many as the oracle takes: nonsense that is paid wins no later than that."""
 _LONG_TURNS = 2
 """Turns for which a long one is said."""
 _FATAL = ("ENV205", "ENV206", "ENV207", "ENV208")
@@ -119,4 +119,4 @@ def _script(bench: Bench, seed: int, what: str, openings: Mapping[int, str]) -> 
         return seed, [_actions(bench.dialogue, long=True)[what]] * min(bench.turns, _LONG_TURNS)
     known = _actions(bench.dialogue)
     action = known[what] if what in known else _action(bench.dialogue, openings[seed])
-    return seed, [action] * min(bench.turns, _TURNS)
+    return seed, [action] * min(bench.turns, max([_TURNS, *(len(each.steps) for each in bench.solved)]))
