@@ -14,9 +14,9 @@ import spadework
 
 QUICK = """
 import sys, time
-began = time.perf_counter()
+began = time.process_time()
 import spadework
-assert time.perf_counter() - began < {seconds}, time.perf_counter() - began
+assert time.process_time() - began < {seconds}, time.process_time() - began
 heavy = {{"asyncio", "pydantic", "numpy", "pyarrow", "httpx", "torch", "rich"}} & set(sys.modules)
 assert not heavy, heavy
 assert "train" in dir(spadework)
